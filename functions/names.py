@@ -1,0 +1,100 @@
+"""Names that the stacks, the functions and the command line must agree on.
+
+Nothing here imports anything, so the stacks may use it without loading the domain.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+SERVICE: Final = "digest-delivery"
+METRICS_NAMESPACE: Final = "DigestDelivery"
+
+# Tables. Attribute names that a key schema, an index or the TTL needs are fixed here.
+CUSTOMER_ID: Final = "customer_id"
+RECORD: Final = "record"
+DELIVERY_ID: Final = "delivery_id"
+CONTROL_KEY: Final = "control_key"
+TTL: Final = "purge_at"  # seconds since the epoch, in every table
+
+# Index `due` of the customers table: only schedules that will run again are in it.
+DUE_INDEX: Final = "due"
+DUE_SHARD: Final = "due_shard"
+NEXT_RUN_AT: Final = "next_run_at"
+
+# Index `attention` of the deliveries table: open rows, and rows that wait for a person.
+ATTENTION_INDEX: Final = "attention"
+ATTENTION: Final = "attention"  # "<why>#<shard>"
+ATTENTION_AT: Final = "attention_at"
+
+# Index `by_period` of the deliveries table: finished rows, written once, at their end.
+PERIOD_INDEX: Final = "by_period"
+PERIOD_SHARD: Final = "period_shard"  # "<period>#<shard>"
+PERIOD_END: Final = "period_end"  # "<end state>#<channel>#<reason>"
+
+# Environment of the functions.
+ENV_DATA_REGION: Final = "DATA_REGION"
+ENV_CUSTOMERS_TABLE: Final = "CUSTOMERS_TABLE"
+ENV_DELIVERIES_TABLE: Final = "DELIVERIES_TABLE"
+ENV_CONTROL_TABLE: Final = "CONTROL_TABLE"
+ENV_SHARDS: Final = "SHARDS"
+ENV_CHANNEL: Final = "CHANNEL"
+ENV_PROVIDER: Final = "PROVIDER"
+ENV_SENDER: Final = "SENDER"
+ENV_MAX_RECEIVE_COUNT: Final = "MAX_RECEIVE_COUNT"
+ENV_BACKOFF_S: Final = "BACKOFF_S"
+ENV_SEND_TIMEOUT_S: Final = "SEND_TIMEOUT_S"
+ENV_SITE_URL: Final = "SITE_URL"
+ENV_ATTENTION_AFTER_S: Final = "ATTENTION_AFTER_S"
+ENV_SILENCE_AFTER_S: Final = "SILENCE_AFTER_S"
+ENV_EXPIRES_AFTER_S: Final = "EXPIRES_AFTER_S"
+ENV_MAX_LATENESS_S: Final = "MAX_LATENESS_S"
+ENV_KEEP_DELIVERIES_DAYS: Final = "KEEP_DELIVERIES_DAYS"
+
+
+def queue_url_env(channel: str) -> str:
+    """Name of the variable that holds a channel's queue URL: `EMAIL_QUEUE_URL`."""
+    return f"{channel.upper()}_QUEUE_URL"
+
+
+# Outputs of a stack: all that the command line needs to find its way.
+OUTPUT_CUSTOMERS_TABLE: Final = "CustomersTable"
+OUTPUT_DELIVERIES_TABLE: Final = "DeliveriesTable"
+OUTPUT_CONTROL_TABLE: Final = "ControlTable"
+OUTPUT_PLANNER_FUNCTION: Final = "PlannerFunction"
+OUTPUT_RECONCILER_FUNCTION: Final = "ReconcilerFunction"
+OUTPUT_PLANNER_SCHEDULE: Final = "PlannerSchedule"
+OUTPUT_RECONCILER_SCHEDULE: Final = "ReconcilerSchedule"
+OUTPUT_DASHBOARD: Final = "Dashboard"
+OUTPUT_ALARM_TOPIC: Final = "AlarmTopic"
+OUTPUT_SHARDS: Final = "Shards"
+
+
+def queue_output(channel: str) -> str:
+    """Output with a channel's queue URL: `EmailQueue`."""
+    return f"{channel.capitalize()}Queue"
+
+
+def dead_letter_queue_output(channel: str) -> str:
+    """Output with a channel's dead-letter queue URL: `EmailDeadLetterQueue`."""
+    return f"{channel.capitalize()}DeadLetterQueue"
+
+
+def consumer_output(channel: str) -> str:
+    """Output with a channel's consumer function name: `EmailConsumer`."""
+    return f"{channel.capitalize()}Consumer"
+
+
+def stack_name(data_region: str) -> str:
+    """CloudFormation stack of a data region: `DigestDelivery-us`."""
+    return f"DigestDelivery-{data_region}"
+
+
+# Metrics that alarms stand on, in METRICS_NAMESPACE with the dimension `service` = SERVICE.
+METRIC_PLANNER_RUNS: Final = "PlannerRuns"
+METRIC_PLANNED: Final = "DeliveriesPlanned"
+METRIC_ALREADY_PLANNED: Final = "AlreadyPlanned"
+METRIC_PLANNER_LAG: Final = "PlannerLag"
+METRIC_ATTEMPTS: Final = "Attempts"
+METRIC_LATENCY: Final = "DueToAccepted"
+METRIC_RECOVERED: Final = "Recovered"
