@@ -1,0 +1,1 @@
+"""What people run: the operator's command line and the local run."""

@@ -1,0 +1,1 @@
+"""The whole system on one machine: an AWS emulator, deployed to by the CDK."""
