@@ -1,0 +1,1 @@
+"""Infrastructure of one data region, put together once per region."""

@@ -1,0 +1,511 @@
+"""Numbers of every region: what a person decides, read from `cdk.json`, and what follows from it.
+
+A person types each decision once. Numbers that hang together (visibility and function timeout, retries and receives)
+are derived here and typed nowhere, so they cannot drift apart. Nothing here needs the CDK: the command line reads the
+same settings.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlias
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+HOUR_S: Final = 3600
+DAY_S: Final = 24 * HOUR_S
+
+# SQS keeps a dead letter's first enqueue time, so what a message spent in its queue is taken off its time in the DLQ.
+QUEUE_RETENTION_DAYS: Final = 4
+DEAD_LETTER_RETENTION_DAYS: Final = 14
+# Lambda: "at least six times the timeout of your function", plus the batching window.
+VISIBILITY_PER_TIMEOUT: Final = 6
+# AWS: fewer than five receives send messages to the DLQ when functions are merely throttled.
+FEWEST_RECEIVES: Final = 5
+LONGEST_VISIBILITY_S: Final = 12 * HOUR_S
+LONGEST_FUNCTION_S: Final = 900
+# CloudWatch Logs takes these and no others.
+LOG_RETENTIONS_DAYS: Final = (
+    *(1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827),
+    *(2192, 2557, 2922, 3288, 3653),
+)  # fmt: skip
+# An AWS region that opens with one of these lies there; a data region of that name promises just that.
+GEOGRAPHIES: Final = ("af", "ap", "ca", "eu", "il", "me", "mx", "sa", "us")
+
+
+class SettingsError(ValueError):
+    """Settings do not fit; its text has one line for each wrong entry, with what would be right."""
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        self.problems: Final = tuple(problems)
+        super().__init__("\n".join(self.problems))
+
+
+class Target(StrEnum):
+    """Where the stacks are deployed to.
+
+    The only switch by which anything differs between AWS and the local emulator: whatever the emulator cannot do has a
+    property here, and nothing else in the stacks asks where they will run.
+    """
+
+    AWS = "aws"
+    EMULATOR = "emulator"
+
+    @property
+    def assumes_bootstrap_roles(self) -> bool:
+        """Whether the CDK deploys through the roles that `cdk bootstrap` made; the emulator takes the caller's keys."""
+        return self is Target.AWS
+
+    @property
+    def knows_sender_condition(self) -> bool:
+        """Whether IAM knows `ses:FromAddress`; the emulator does not, and would deny every email."""
+        return self is Target.AWS
+
+
+# --- one entry -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """What one entry must be, as a check and in words, so that an error always says what would be right."""
+
+    expected: str
+    fits: Callable[[Any], bool]
+
+    def __call__(self, value: object) -> object:
+        if not self.fits(value):
+            raise PydanticCustomError("does_not_fit", "{expected}", {"expected": self.expected})
+        return value
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _whole(low: int, high: int, why: str) -> BeforeValidator:
+    def fits(value: object) -> bool:
+        return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
+
+    return BeforeValidator(_Rule(f"must be from {low} to {high} ({why})", fits))
+
+
+def _number(low: float, high: float, why: str) -> BeforeValidator:
+    return BeforeValidator(
+        _Rule(f"must be from {low:g} to {high:g} ({why})", lambda value: _is_number(value) and low <= value <= high)
+    )
+
+
+def _one_of(choices: Iterable[object], why: str) -> BeforeValidator:
+    known = tuple(choices)
+    named = ", ".join(json.dumps(choice) for choice in known)
+    expected = f"must be {'one of ' if len(known) > 1 else ''}{named} ({why})"
+
+    # `True == 1` in Python, and not in JSON.
+    return BeforeValidator(_Rule(expected, lambda value: any(value is c or repr(value) == repr(c) for c in known)))
+
+
+def _text(pattern: str, expected: str) -> BeforeValidator:
+    matcher = re.compile(pattern)
+    return BeforeValidator(_Rule(expected, lambda value: isinstance(value, str) and bool(matcher.fullmatch(value))))
+
+
+def _is_site(value: object) -> bool:
+    if not isinstance(value, str):
+        return False
+    parts = urlsplit(value)
+    return parts.scheme == "https" and bool(parts.hostname) and not (parts.query or parts.fragment or value[-1] == "/")
+
+
+def _is_backoff(value: object) -> bool:
+    return (
+        isinstance(value, list)
+        and FEWEST_RECEIVES - 1 <= len(value) <= 100  # noqa: PLR2004 - ends a typing error, nothing else
+        and all(isinstance(wait, int) and not isinstance(wait, bool) for wait in value)
+        and all(0 <= wait <= LONGEST_VISIBILITY_S for wait in value)
+    )
+
+
+_EMAIL_ADDRESS: Final = r"[^@\s\"<>]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+"
+_Interval = Annotated[
+    int, _one_of((1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30, 60), "minutes that divide an hour, so that wake-ups are even")
+]
+_EmailAddress = _text(_EMAIL_ADDRESS, "must be one email address, such as digest@example.com")
+
+
+class _Entries(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+# --- one region ------------------------------------------------------------------------------------------------------
+
+
+class Planner(_Entries):
+    interval_minutes: _Interval
+    shards: Annotated[
+        int, _whole(1, 100, "partitions of every index; may grow, but rows in a shard that is gone are seen by nobody")
+    ]
+    max_lateness_hours: Annotated[int, _whole(1, 167, "older schedules are skipped as too late, not sent a week late")]
+
+    @property
+    def interval_s(self) -> int:
+        return self.interval_minutes * 60
+
+    @property
+    def timeout_s(self) -> int:
+        return _timeout_between_wakeups(self.interval_s)
+
+
+class Reconciler(_Entries):
+    interval_minutes: _Interval
+
+    @property
+    def interval_s(self) -> int:
+        return self.interval_minutes * 60
+
+    @property
+    def timeout_s(self) -> int:
+        return _timeout_between_wakeups(self.interval_s)
+
+
+def _timeout_between_wakeups(interval_s: int) -> int:
+    """Seconds that a wake-up may take: it ends before the next one starts, and within Lambda's 15 minutes."""
+    return min(LONGEST_FUNCTION_S, interval_s - max(10, interval_s // 10))
+
+
+class _Channel(_Entries):
+    """Queue, dead-letter queue and consumer of one channel."""
+
+    rate_per_second: Annotated[
+        float, _number(0.01, 10_000, "sends a second: our share of what the provider allows the account")
+    ]
+    concurrency: Annotated[
+        int, _whole(2, 1000, "Lambda's limits for the maximum concurrency of a queue; one channel's consumers at once")
+    ]
+    batch_size: Annotated[
+        int, _whole(1, 10, "messages a consumer is handed at once; more would need a batching window")
+    ]
+    timeout_s: Annotated[int, _whole(2, LONGEST_FUNCTION_S, "seconds that one batch may take; Lambda's limit")]
+    send_timeout_s: Annotated[
+        float, _number(0.1, LONGEST_FUNCTION_S, "seconds that the provider may take to answer one send")
+    ]
+    memory_mb: Annotated[int, _whole(128, 10_240, "Lambda's limits; a full CPU comes with 1769")]
+    backoff_s: Annotated[
+        tuple[int, ...],
+        BeforeValidator(
+            _Rule(
+                f"must list at least {FEWEST_RECEIVES - 1} whole numbers from 0 to {LONGEST_VISIBILITY_S} (seconds "
+                "before each further receive; SQS hides a message for 12 hours at most)",
+                _is_backoff,
+            )
+        ),
+    ]
+
+    @property
+    def max_receive_count(self) -> int:
+        """Receives before SQS moves a message to the DLQ: the first one, and one after each backoff."""
+        return len(self.backoff_s) + 1
+
+    @property
+    def batching_window_s(self) -> int:
+        """Seconds that Lambda gathers a batch: none, a message goes to a consumer as soon as there is one."""
+        return 0
+
+    @property
+    def visibility_timeout_s(self) -> int:
+        """Seconds that a message stays hidden while a consumer has it."""
+        return VISIBILITY_PER_TIMEOUT * self.timeout_s + self.batching_window_s
+
+
+class EmailChannel(_Channel):
+    provider: Annotated[Literal["ses"], _one_of(["ses"], "the email providers that there are")]
+    sender: Annotated[str, _EmailAddress]
+
+    @property
+    def sender_identities(self) -> tuple[str, str]:
+        """SES identities that allow the sender: the address itself, and its domain."""
+        return self.sender, self.sender.rpartition("@")[2]
+
+
+class SmsChannel(_Channel):
+    provider: Annotated[Literal["sns"], _one_of(["sns"], "the SMS providers that there are")]
+    sender: Annotated[
+        str,
+        _text(
+            r"(?=.*[A-Za-z])[A-Za-z0-9]{1,11}|\+[1-9][0-9]{6,14}",
+            "must be a sender id (1 to 11 letters and digits, at least one letter) or a number such as +15550100000",
+        ),
+    ]
+
+
+Channel: TypeAlias = EmailChannel | SmsChannel
+
+
+class Channels(_Entries):
+    email: EmailChannel
+    sms: SmsChannel
+
+    def by_name(self) -> dict[str, Channel]:
+        """Each channel under its name, in the order of the fields."""
+        return {name: getattr(self, name) for name in type(self).model_fields}
+
+
+class Retention(_Entries):
+    logs_days: Annotated[int, _one_of(LOG_RETENTIONS_DAYS, "days; CloudWatch Logs knows no others")]
+    deliveries_days: Annotated[
+        int, _whole(30, 3650, "a dead letter may be redriven two weeks later, and must still find its delivery")
+    ]
+
+
+class Region(_Entries):
+    """All that is decided about one data region; nothing in it refers to another region."""
+
+    region: Annotated[str, _text(r"[a-z]{2}(-[a-z]+)+-[0-9]", "must be an AWS region, such as us-east-1")]
+    site_url: Annotated[
+        str,
+        BeforeValidator(
+            _Rule("must be an https address without a slash at its end, as https://shop.example.com", _is_site)
+        ),
+    ]
+    planner: Planner
+    reconciler: Reconciler
+    channels: Channels
+    expires_after_hours: Annotated[
+        int, _whole(1, 167, "nothing is sent later; less than a week: the next digest comes")
+    ]
+    attention_after_s: Annotated[int, _whole(1, DAY_S, "seconds until the reconciler looks at an open delivery")]
+    retention: Retention
+    deletion_protection: Annotated[
+        bool, _one_of([True, False], "true keeps tables when the stack goes; false deletes them with it")
+    ]
+    alarm_email: Annotated[
+        str | None,
+        BeforeValidator(
+            _Rule(
+                "must be null, or the email address that alarms go to",
+                lambda value: value is None or (isinstance(value, str) and bool(re.fullmatch(_EMAIL_ADDRESS, value))),
+            )
+        ),
+    ] = None
+
+    @property
+    def expires_after_s(self) -> int:
+        return self.expires_after_hours * HOUR_S
+
+    @property
+    def max_lateness_s(self) -> int:
+        return self.planner.max_lateness_hours * HOUR_S
+
+    @property
+    def silence_after_s(self) -> int:
+        """Seconds after which a queued row that nothing was heard of is published again.
+
+        By then the slowest channel would have handed its message out again, and the reconciler looked once more.
+        """
+        slowest = max(channel.visibility_timeout_s for channel in self.channels.by_name().values())
+        return slowest + self.reconciler.interval_s
+
+    @model_validator(mode="after")
+    def _hangs_together(self) -> Self:
+        misfits = [
+            misfit for name, channel in self.channels.by_name().items() for misfit in _misfits(name, channel, self)
+        ]
+        if misfits:
+            raise PydanticCustomError(
+                "do_not_fit_together", "{count} misfits", {"count": len(misfits), "misfits": misfits}
+            )
+        return self
+
+
+def _misfits(name: str, channel: Channel, region: Region) -> Iterator[tuple[str, object, str]]:
+    """Entries of a channel that contradict others: (path within the region, value, what would be right)."""
+    if channel.send_timeout_s >= channel.timeout_s:
+        yield (
+            f"channels.{name}.send_timeout_s",
+            channel.send_timeout_s,
+            f"must be below timeout_s, {channel.timeout_s} (a send cut off with its function never says what became of it)",
+        )
+    longest_s = min(region.expires_after_s, QUEUE_RETENTION_DAYS * DAY_S)
+    if sum(channel.backoff_s) >= longest_s:
+        yield (
+            f"channels.{name}.backoff_s",
+            list(channel.backoff_s),
+            f"must add up to less than {longest_s} (seconds: the queue's days and expires_after_hours; a later retry is late)",
+        )
+
+
+# --- all of them -----------------------------------------------------------------------------------------------------
+
+DataRegion = Annotated[str, _text(r"[a-z]{2,8}", "must be a short name of 2 to 8 letters from a to z, such as us")]
+
+
+class Settings(_Entries):
+    """Everything that `cdk.json` decides."""
+
+    target: Annotated[Target, _one_of([str(target) for target in Target], "where the stacks are deployed to")]
+    regions: Annotated[
+        Mapping[DataRegion, Region],
+        BeforeValidator(_Rule("must name at least one data region", bool)),
+    ]
+
+    @model_validator(mode="after")
+    def _customers_stay_where_their_data_region_says(self) -> Self:
+        misfits = [
+            (
+                f"regions.{name}.region",
+                region.region,
+                f"must start with {name}- (data region `{name}` promises to stay there)",
+            )
+            for name, region in self.regions.items()
+            if name in GEOGRAPHIES and not region.region.startswith(f"{name}-")
+        ]
+        if misfits:
+            raise PydanticCustomError(
+                "do_not_fit_together", "{count} misfits", {"count": len(misfits), "misfits": misfits}
+            )
+        return self
+
+
+_OURS: Final = (*Settings.model_fields, "overrides")
+
+
+def load_settings(context: Mapping[str, Any]) -> Settings:
+    """Settings from the CDK's context: its entries `target` and `regions`, and the file that `overrides` names.
+
+    The context holds keys of the CDK too, which are left alone; a key that is nearly one of ours is taken for a slip.
+
+    Raises:
+        SettingsError: lists every entry that is wrong, unknown or missing.
+    """
+    _refuse_slips(context)
+    ours = {key: context[key] for key in Settings.model_fields if key in context}
+    overrides = context.get("overrides")
+    if overrides is not None:
+        ours = _merged(ours, _read_overrides(overrides))
+    try:
+        return Settings.model_validate(ours)
+    except ValidationError as error:
+        problems = (line for detail in error.errors() for line in _lines(detail))
+        raise SettingsError(sorted(problems)) from None
+
+
+def read_cdk_json(path: Path | str, overrides: Path | str | None = None) -> Settings:
+    """Settings as the CDK would see them, read from its file; `overrides` is what `-c overrides=FILE` gives it.
+
+    Raises:
+        SettingsError: the file cannot be read, or does not fit.
+    """
+    context = _read_object(Path(path), "settings").get("context")
+    if not isinstance(context, dict):
+        raise SettingsError([f"{path}: has no `context`; the settings `target` and `regions` belong in it"])
+    return load_settings(context if overrides is None else {**context, "overrides": str(overrides)})
+
+
+def _refuse_slips(context: Mapping[str, Any]) -> None:
+    slips = [
+        f"{key}: is unknown; did you mean `{meant[0]}`?"
+        for key in context
+        if key not in _OURS and (meant := difflib.get_close_matches(key, _OURS, n=1, cutoff=0.8))
+    ]
+    if slips:
+        raise SettingsError(slips)
+
+
+def _read_overrides(named: object) -> dict[str, Any]:
+    if not isinstance(named, str | Path):
+        raise SettingsError([f"overrides: is {_shown(named)}; must be the path of a JSON file"])
+    entries = _read_object(Path(named), "overrides")
+    unknown = [key for key in entries if key not in Settings.model_fields]
+    if unknown:
+        raise SettingsError(
+            f"{named}: {key}: is unknown; known here: {', '.join(Settings.model_fields)}" for key in unknown
+        )
+    return entries
+
+
+def _read_object(path: Path, what: str) -> dict[str, Any]:
+    try:
+        entries = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError([f"{what}: cannot read {path}: {error.strerror}"]) from None
+    except ValueError as error:
+        raise SettingsError([f"{what}: {path} is not JSON: {error}"]) from None
+    if not isinstance(entries, dict):
+        raise SettingsError([f"{what}: {path} must hold one JSON object"])
+    return entries
+
+
+def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Both, and what stands in `above` where they differ; lists are replaced as a whole."""
+    merged = dict(below)
+    for key, value in above.items():
+        under = merged.get(key)
+        merged[key] = _merged(under, value) if isinstance(under, Mapping) and isinstance(value, Mapping) else value
+    return merged
+
+
+# --- what is wrong, in words -----------------------------------------------------------------------------------------
+
+
+def _lines(detail: ErrorDetails) -> Iterator[str]:
+    """The lines that pydantic's account of one error comes to."""
+    path = tuple(str(step) for step in detail["loc"] if step != "[key]")
+    if detail["type"] == "do_not_fit_together":
+        for within, value, expected in detail["ctx"]["misfits"]:
+            yield f"{'.'.join([*path, within])}: is {_shown(value)}; {expected}"
+    elif detail["type"] == "extra_forbidden":
+        yield f"{'.'.join(path)}: is unknown; {_known_instead(path)}"
+    elif detail["type"] == "missing":
+        yield f"{'.'.join(path)}: is missing; {_expected(path)}"
+    elif detail["type"] == "does_not_fit":
+        yield f"{'.'.join(path)}: is {_shown(detail['input'])}; {detail['msg']}"
+    else:
+        yield f"{'.'.join(path)}: is {_shown(detail['input'])}; {_expected(path)}"
+
+
+def _shown(value: object) -> str:
+    return json.dumps(value, default=str)
+
+
+def _known_instead(path: tuple[str, ...]) -> str:
+    entries = _model_at(path[:-1])
+    known = [] if entries is None else list(entries.model_fields)
+    closest = difflib.get_close_matches(path[-1], known, n=len(known), cutoff=0)
+    return f"known here, closest first: {', '.join(closest)}"
+
+
+def _expected(path: tuple[str, ...]) -> str:
+    entries = _model_at(path)
+    if entries is not None:
+        return f"must be an object with {', '.join(entries.model_fields)}"
+    above = _model_at(path[:-1])
+    field = above.model_fields.get(path[-1]) if above else None
+    rules = [each.func for each in field.metadata if isinstance(each, BeforeValidator)] if field else []
+    return next((rule.expected for rule in rules if isinstance(rule, _Rule)), "must be an object")
+
+
+def _model_at(path: tuple[str, ...]) -> type[_Entries] | None:
+    """The model whose entries stand at this path, or None for a single value."""
+    model: type[_Entries] = Settings
+    steps = iter(path)
+    for step in steps:
+        if model is Settings and step == "regions":
+            if next(steps, None) is None:
+                return None
+            model = Region
+            continue
+        field = model.model_fields.get(step)
+        if field is None or not (isinstance(field.annotation, type) and issubclass(field.annotation, _Entries)):
+            return None
+        model = field.annotation
+    return model
