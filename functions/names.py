@@ -41,7 +41,7 @@ ENV_SHARDS: Final = "SHARDS"
 ENV_CHANNEL: Final = "CHANNEL"
 ENV_PROVIDER: Final = "PROVIDER"
 ENV_SENDER: Final = "SENDER"
-ENV_MAX_RECEIVE_COUNT: Final = "MAX_RECEIVE_COUNT"
+ENV_QUEUE_URL: Final = "QUEUE_URL"  # a consumer's own queue
 ENV_BACKOFF_S: Final = "BACKOFF_S"
 ENV_SEND_TIMEOUT_S: Final = "SEND_TIMEOUT_S"
 ENV_SITE_URL: Final = "SITE_URL"
@@ -55,6 +55,16 @@ ENV_KEEP_DELIVERIES_DAYS: Final = "KEEP_DELIVERIES_DAYS"
 def queue_url_env(channel: str) -> str:
     """Name of the variable that holds a channel's queue URL: `EMAIL_QUEUE_URL`."""
     return f"{channel.upper()}_QUEUE_URL"
+
+
+def provider_env(channel: str) -> str:
+    """Name of the variable that tells the reconciler a channel's provider: `EMAIL_PROVIDER`."""
+    return f"{channel.upper()}_PROVIDER"
+
+
+def provider_env(channel: str) -> str:
+    """Name of the variable that tells the reconciler a channel's provider: `EMAIL_PROVIDER`."""
+    return f"{channel.upper()}_PROVIDER"
 
 
 # Outputs of a stack: all that the command line needs to find its way.
@@ -97,4 +107,5 @@ METRIC_ALREADY_PLANNED: Final = "AlreadyPlanned"
 METRIC_PLANNER_LAG: Final = "PlannerLag"
 METRIC_ATTEMPTS: Final = "Attempts"
 METRIC_LATENCY: Final = "DueToAccepted"
+METRIC_MESSAGES: Final = "Messages"  # messages that made no attempt, by what happened to them
 METRIC_RECOVERED: Final = "Recovered"

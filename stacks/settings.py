@@ -315,6 +315,11 @@ class Region(_Entries):
         slowest = max(channel.visibility_timeout_s for channel in self.channels.by_name().values())
         return slowest + self.reconciler.interval_s
 
+    @property
+    def backlog_alarm_s(self) -> int:
+        """Age in seconds of a queue's oldest message that a person should hear of: a quarter of its time is gone."""
+        return self.expires_after_s // 4
+
     @model_validator(mode="after")
     def _hangs_together(self) -> Self:
         misfits = [
@@ -333,14 +338,14 @@ def _misfits(name: str, channel: Channel, region: Region) -> Iterator[tuple[str,
         yield (
             f"channels.{name}.send_timeout_s",
             channel.send_timeout_s,
-            f"must be below timeout_s, {channel.timeout_s} (a send cut off with its function never says what became of it)",
+            f"must be below timeout_s, {channel.timeout_s} (a send cut off with its function says nothing)",
         )
     longest_s = min(region.expires_after_s, QUEUE_RETENTION_DAYS * DAY_S)
     if sum(channel.backoff_s) >= longest_s:
         yield (
             f"channels.{name}.backoff_s",
             list(channel.backoff_s),
-            f"must add up to less than {longest_s} (seconds: the queue's days and expires_after_hours; a later retry is late)",
+            f"must add up to less than {longest_s} (seconds; later, the queue or expires_after_hours has ended it)",
         )
 
 

@@ -1,0 +1,147 @@
+"""One channel: its queue, its dead-letter queue and the consumer between them and the provider."""
+
+from __future__ import annotations
+
+from aws_cdk import Acknowledgment, Duration, Stack, Validations
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from functions import names
+from stacks.deployment import Deployment
+from stacks.function import Function, allow
+from stacks.queue import PrivateQueue
+from stacks.settings import QUEUE_RETENTION_DAYS, EmailChannel
+from stacks.settings import Channel as ChannelSettings
+from stacks.storage import Storage
+
+
+class Channel(Construct):
+    """Queue and dead-letter queue of a channel, and the function that hands its deliveries to the provider.
+
+    SQS alone moves messages to the dead-letter queue, and they can only go back to this queue: the console's "redrive to
+    source" then works for every one of them.
+    """
+
+    def __init__(
+        self, scope: Construct, construct_id: str, deployment: Deployment, *, name: str, storage: Storage
+    ) -> None:
+        super().__init__(scope, construct_id)
+        settings = deployment.region.channels.by_name()[name]
+        # The dead-letter queue names its source and the source its dead-letter queue; a chosen name breaks that circle.
+        queue_name = f"{names.stack_name(deployment.data_region)}-{name}"
+        self.dead_letters = PrivateQueue(
+            self,
+            "DeadLetters",
+            redrive_allow_policy=sqs.RedriveAllowPolicy(
+                redrive_permission=sqs.RedrivePermission.BY_QUEUE, source_queues=[self._queue_named(queue_name)]
+            ),
+        )
+        self.queue = PrivateQueue(
+            self,
+            "Queue",
+            queue_name=queue_name,
+            retention_days=QUEUE_RETENTION_DAYS,
+            visibility_timeout=Duration.seconds(settings.visibility_timeout_s),
+            dead_letter_queue=sqs.DeadLetterQueue(
+                queue=self.dead_letters, max_receive_count=settings.max_receive_count
+            ),
+        )
+        self.consumer = Function(
+            self,
+            "Consumer",
+            deployment,
+            package=name,
+            description=f"Hands the {name} deliveries of data region {deployment.data_region} to {settings.provider}",
+            timeout_s=settings.timeout_s,
+            memory_mb=settings.memory_mb,
+            environment={**storage.environment(), **_environment(deployment, name, settings)},
+            statements=[*self._statements(storage), *_may_send(self, deployment, settings)],
+        )
+        _explain_wildcards(self.consumer, settings)
+        self._consume(settings)
+
+    def _queue_named(self, queue_name: str) -> sqs.IQueue:
+        arn = Stack.of(self).format_arn(service="sqs", resource=queue_name)
+        return sqs.Queue.from_queue_arn(self, "QueueByName", arn)
+
+    def _consume(self, settings: ChannelSettings) -> None:
+        # The maximum concurrency holds the queue back without loss. Reserved concurrency would throttle the poller, and
+        # every throttled batch uses up a receive: messages nobody looked at end in the dead-letter queue, with no log.
+        # Filters would delete what they do not match.
+        lambda_.EventSourceMapping(
+            self,
+            "Mapping",
+            target=self.consumer.function,
+            event_source_arn=self.queue.queue_arn,
+            batch_size=settings.batch_size,
+            max_batching_window=Duration.seconds(settings.batching_window_s),
+            max_concurrency=settings.concurrency,
+            report_batch_item_failures=True,
+        )
+
+    def _statements(self, storage: Storage) -> list[iam.PolicyStatement]:
+        return [
+            allow(["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"], storage.deliveries.table_arn),
+            allow(["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"], storage.customers.table_arn),
+            allow(["dynamodb:GetItem", "dynamodb:UpdateItem"], storage.control.table_arn),
+            allow(
+                [
+                    "sqs:ReceiveMessage",
+                    "sqs:DeleteMessage",
+                    "sqs:GetQueueAttributes",
+                    "sqs:ChangeMessageVisibility",
+                ],
+                self.queue.queue_arn,
+            ),
+        ]
+
+
+def _environment(deployment: Deployment, name: str, settings: ChannelSettings) -> dict[str, str]:
+    return {
+        names.ENV_CHANNEL: name,
+        names.ENV_PROVIDER: settings.provider,
+        names.ENV_SENDER: settings.sender,
+        names.ENV_MAX_RECEIVE_COUNT: str(settings.max_receive_count),
+        names.ENV_BACKOFF_S: ",".join(str(wait) for wait in settings.backoff_s),
+        names.ENV_SEND_TIMEOUT_S: f"{settings.send_timeout_s:g}",
+        names.ENV_SITE_URL: deployment.region.site_url,
+    }
+
+
+def _may_send(channel: Channel, deployment: Deployment, settings: ChannelSettings) -> list[iam.PolicyStatement]:
+    """What the consumer needs of its provider, and no more."""
+    if isinstance(settings, EmailChannel):
+        return [_may_send_email(channel, deployment, settings)]
+    return _may_send_texts(channel)
+
+
+def _may_send_email(channel: Channel, deployment: Deployment, settings: EmailChannel) -> iam.PolicyStatement:
+    """SES checks whichever identity is verified, the address or its domain."""
+    identities = [
+        Stack.of(channel).format_arn(service="ses", resource="identity", resource_name=identity)
+        for identity in settings.sender_identities
+    ]
+    statement = allow(["ses:SendEmail"], *identities)
+    if deployment.target.knows_sender_condition:
+        statement.add_condition("StringEquals", {"ses:FromAddress": settings.sender})
+    return statement
+
+
+def _may_send_texts(channel: Channel) -> list[iam.PolicyStatement]:
+    every_topic = Stack.of(channel).format_arn(service="sns", region="*", account="*", resource="*")
+    return [
+        allow(["sns:Publish"], "*"),
+        iam.PolicyStatement(effect=iam.Effect.DENY, actions=["sns:Publish"], resources=[every_topic]),
+    ]
+
+
+def _explain_wildcards(consumer: Function, settings: ChannelSettings) -> None:
+    if not isinstance(settings, EmailChannel):
+        Validations.of(consumer.role).acknowledge(
+            Acknowledgment(
+                id="AwsSolutions-IAM5[Resource::*]",
+                reason="A text goes to a phone number, which has no ARN: the resource can only be *. Topics are denied.",
+            )
+        )

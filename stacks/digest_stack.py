@@ -1,0 +1,68 @@
+"""One data region, whole: everything it needs, and no word of any other region."""
+
+from __future__ import annotations
+
+from aws_cdk import CfnOutput, CliCredentialsStackSynthesizer, DefaultStackSynthesizer, Environment, Stack
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from functions import names
+from stacks.bundling import bundle
+from stacks.channel import Channel
+from stacks.deployment import Deployment
+from stacks.monitoring import Monitoring
+from stacks.planner import Planner
+from stacks.recovery import Recovery
+from stacks.settings import Region, Target
+from stacks.storage import Storage
+
+
+class DigestStack(Stack):
+    """Stack `DigestDelivery-<data region>`; synthesised without an account, credentials or a network."""
+
+    def __init__(self, scope: Construct, *, target: Target, data_region: str, region: Region) -> None:
+        name = names.stack_name(data_region)
+        super().__init__(
+            scope,
+            name,
+            description=f"Weekly digests and reminders of data region {data_region}",
+            env=Environment(region=region.region),
+            synthesizer=DefaultStackSynthesizer()
+            if target.assumes_bootstrap_roles
+            else CliCredentialsStackSynthesizer(),
+            tags={"service": names.SERVICE, "data-region": data_region},
+            termination_protection=region.deletion_protection,
+        )
+        deployment = Deployment(target, data_region, region, lambda_.Code.from_asset(str(bundle(target))))
+        self.storage = Storage(self, "Storage", deployment)
+        self.channels = {
+            channel: Channel(self, channel.capitalize(), deployment, name=channel, storage=self.storage)
+            for channel in region.channels.by_name()
+        }
+        self.planner = Planner(self, "Planner", deployment, storage=self.storage, channels=self.channels)
+        self.recovery = Recovery(self, "Recovery", deployment, storage=self.storage, channels=self.channels)
+        self.monitoring = Monitoring(
+            self, "Monitoring", deployment, channels=self.channels, planner=self.planner, recovery=self.recovery
+        )
+        for output, value in self._outputs(region).items():
+            CfnOutput(self, output, value=value)
+
+    def _outputs(self, region: Region) -> dict[str, str]:
+        """All that the command line needs to find its way."""
+        outputs = {
+            names.OUTPUT_CUSTOMERS_TABLE: self.storage.customers.table_name,
+            names.OUTPUT_DELIVERIES_TABLE: self.storage.deliveries.table_name,
+            names.OUTPUT_CONTROL_TABLE: self.storage.control.table_name,
+            names.OUTPUT_PLANNER_FUNCTION: self.planner.planner.function.function_name,
+            names.OUTPUT_RECONCILER_FUNCTION: self.recovery.reconciler.function.function_name,
+            names.OUTPUT_PLANNER_SCHEDULE: self.planner.wakeup.schedule.schedule_name,
+            names.OUTPUT_RECONCILER_SCHEDULE: self.recovery.wakeup.schedule.schedule_name,
+            names.OUTPUT_DASHBOARD: self.monitoring.dashboard.dashboard_name,
+            names.OUTPUT_ALARM_TOPIC: self.monitoring.topic.topic_arn,
+            names.OUTPUT_SHARDS: str(region.planner.shards),
+        }
+        for name, channel in self.channels.items():
+            outputs[names.queue_output(name)] = channel.queue.queue_url
+            outputs[names.dead_letter_queue_output(name)] = channel.dead_letters.queue_url
+            outputs[names.consumer_output(name)] = channel.consumer.function.function_name
+        return outputs

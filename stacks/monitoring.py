@@ -1,0 +1,286 @@
+"""Alarms and dashboard of one region: what is measured, when it alarms, how it is drawn, each in its own place.
+
+Everything lies in the region it watches: an alarm sees no other region's metrics and would stay green for ever. Alarms
+stand on single metrics, never on arithmetic. What missing data means is decided for each: a queue that idles sends none
+and is well; a planner that sends none has not run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from aws_cdk import Aws, Duration, RemovalPolicy
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_cloudwatch_actions as actions
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sns as sns
+from aws_cdk import aws_sns_subscriptions as subscriptions
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from functions import names
+from stacks.channel import Channel
+from stacks.deployment import Deployment
+from stacks.planner import Planner
+from stacks.recovery import Recovery
+from stacks.wakeup import Wakeup
+
+_MINUTE = Duration.minutes(1)
+_FIVE_MINUTES = Duration.minutes(5)
+_WIDE, _HALF, _THIRD = 24, 12, 8  # of the dashboard's 24 columns
+
+_QUIET_IS_WELL = cloudwatch.TreatMissingData.NOT_BREACHING
+_QUIET_IS_AN_ALARM = cloudwatch.TreatMissingData.BREACHING
+
+
+class Monitoring(Construct):
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        deployment: Deployment,
+        *,
+        channels: Mapping[str, Channel],
+        planner: Planner,
+        recovery: Recovery,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self.topic = AlarmTopic(self, "Alarms", deployment).topic
+        guards = {
+            **{f"{name} channel": _channel_guards(name, channel, deployment) for name, channel in channels.items()},
+            "planner": _planner_guards(planner, deployment),
+            "reconciler": _reconciler_guards(recovery, deployment),
+        }
+        alarms = {part: [self._alarm(guard) for guard in part_guards] for part, part_guards in guards.items()}
+        self.dashboard = _draw(self, deployment, guards, alarms)
+
+    def _alarm(self, guard: Guard) -> cloudwatch.Alarm:
+        alarm = guard.metric.create_alarm(
+            self,
+            guard.alarm_id,
+            alarm_description=guard.description,
+            comparison_operator=guard.comparison,
+            threshold=guard.threshold,
+            evaluation_periods=guard.periods,
+            treat_missing_data=guard.missing,
+        )
+        alarm.add_alarm_action(actions.SnsAction(self.topic))
+        alarm.add_ok_action(actions.SnsAction(self.topic))
+        return alarm
+
+
+class AlarmTopic(Construct):
+    """Where every alarm of the region goes: encrypted, TLS only, open to this account's alarms.
+
+    The key is our own because CloudWatch may not use the one that AWS manages for SNS: alarms would fire unheard.
+    """
+
+    def __init__(self, scope: Construct, construct_id: str, deployment: Deployment) -> None:
+        super().__init__(scope, construct_id)
+        self.key = kms.Key(
+            self,
+            "Key",
+            description=f"Alarms of data region {deployment.data_region}",
+            enable_key_rotation=True,
+            removal_policy=RemovalPolicy.DESTROY,  # it protects messages on their way, and nothing that is kept
+        )
+        self.topic = sns.Topic(self, "Topic", master_key=self.key, enforce_ssl=True)
+        self.key.add_to_resource_policy(_alarms_may(["kms:Decrypt", "kms:GenerateDataKey*"], "*"))
+        # A topic's default policy lets the account's alarms in, and is gone as soon as the topic has one of its own.
+        self.topic.add_to_resource_policy(_alarms_may(["sns:Publish"], self.topic.topic_arn))
+        if deployment.region.alarm_email:
+            self.topic.add_subscription(subscriptions.EmailSubscription(deployment.region.alarm_email))
+
+
+def _alarms_may(allowed: Sequence[str], resource: str) -> iam.PolicyStatement:
+    return iam.PolicyStatement(
+        principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],
+        actions=list(allowed),
+        resources=[resource],
+        conditions={"StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID}},
+    )
+
+
+# --- what is measured ------------------------------------------------------------------------------------------------
+
+
+def _waiting(queue: sqs.IQueue, label: str) -> cloudwatch.Metric:
+    """Messages that wait, at most. SQS counts those in flight apart, and no sending that was its own redrive."""
+    return queue.metric_approximate_number_of_messages_visible(label=label, period=_MINUTE, statistic="Maximum")
+
+
+def _oldest(queue: sqs.IQueue) -> cloudwatch.Metric:
+    return queue.metric_approximate_age_of_oldest_message(label="oldest, s", period=_FIVE_MINUTES, statistic="Maximum")
+
+
+def _errors(function: lambda_.IFunction) -> cloudwatch.Metric:
+    return function.metric_errors(label="errors", period=_FIVE_MINUTES)
+
+
+def _throttles(function: lambda_.IFunction) -> cloudwatch.Metric:
+    return function.metric_throttles(label="throttles", period=_FIVE_MINUTES)
+
+
+def _planner_runs(deployment: Deployment) -> cloudwatch.Metric:
+    """Runs that the planner itself says it finished, in its own interval."""
+    return _own_metric(names.METRIC_PLANNER_RUNS, deployment, "runs", deployment.region.planner.interval_s)
+
+
+def _own_metric(
+    name: str, deployment: Deployment, label: str, period_s: int, statistic: str = "Sum"
+) -> cloudwatch.Metric:
+    return cloudwatch.Metric(
+        namespace=names.METRICS_NAMESPACE,
+        metric_name=name,
+        dimensions_map={"service": names.SERVICE, "region": deployment.data_region},
+        label=label,
+        period=Duration.seconds(period_s),
+        statistic=statistic,
+    )
+
+
+# --- when it alarms --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Guard:
+    """A metric, and when it is a person's business."""
+
+    alarm_id: str
+    description: str
+    metric: cloudwatch.Metric
+    threshold: float = 1
+    periods: int = 1
+    missing: cloudwatch.TreatMissingData = _QUIET_IS_WELL
+    comparison: cloudwatch.ComparisonOperator = cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD
+
+
+def _channel_guards(name: str, channel: Channel, deployment: Deployment) -> list[Guard]:
+    title, where = name.capitalize(), f"of the {name} channel in data region {deployment.data_region}"
+    consumer = channel.consumer.function
+    late_s = deployment.region.backlog_alarm_s
+    return [
+        Guard(
+            f"{title}DeadLetters",
+            f"Messages wait in the dead-letter queue {where}: see why, mend it, redrive them.",
+            _waiting(channel.dead_letters, "dead letters"),
+        ),
+        Guard(
+            f"{title}OldestMessage",
+            f"The oldest message {where} has waited for {late_s} s, a quarter of the time until its delivery expires.",
+            _oldest(channel.queue),
+            threshold=late_s,
+        ),
+        Guard(
+            f"{title}Errors",
+            f"The consumer {where} fails as a whole, in two periods running: whole batches come back.",
+            _errors(consumer),
+            periods=2,
+        ),
+        Guard(
+            f"{title}Throttles",
+            f"Lambda throttles the consumer {where}: messages nobody looked at use up their receives.",
+            _throttles(consumer),
+        ),
+    ]
+
+
+def _planner_guards(planner: Planner, deployment: Deployment) -> list[Guard]:
+    where = f"of data region {deployment.data_region}"
+    return [
+        Guard(
+            "PlannerSilent",
+            f"The planner {where} has not finished a run for three of its intervals: nothing that is due gets planned.",
+            _planner_runs(deployment),
+            periods=3,
+            missing=_QUIET_IS_AN_ALARM,
+            comparison=cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,
+        ),
+        *_wakeup_guards("Planner", where, planner.planner.function, planner.wakeup),
+    ]
+
+
+def _reconciler_guards(recovery: Recovery, deployment: Deployment) -> list[Guard]:
+    where = f"of data region {deployment.data_region}"
+    interval = Duration.seconds(deployment.region.reconciler.interval_s)
+    function = recovery.reconciler.function
+    return [
+        Guard(
+            "ReconcilerSilent",
+            f"The reconciler {where} was not invoked for five of its intervals: what was left behind stays behind.",
+            function.metric_invocations(label="invocations", period=interval),
+            periods=5,
+            missing=_QUIET_IS_AN_ALARM,
+            comparison=cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,
+        ),
+        *_wakeup_guards("Reconciler", where, function, recovery.wakeup),
+    ]
+
+
+def _wakeup_guards(title: str, where: str, function: lambda_.Function, wakeup: Wakeup) -> list[Guard]:
+    who = f"The {title.lower()} {where}"
+    return [
+        Guard(f"{title}Errors", f"{who} fails, in two periods running.", _errors(function), periods=2),
+        Guard(f"{title}Throttles", f"Lambda throttles the {title.lower()} {where}.", _throttles(function)),
+        Guard(
+            f"{title}Undelivered",
+            f"{who}: its schedule could not hand over an invocation; the message in the queue says why.",
+            _waiting(wakeup.undelivered, "not handed over"),
+        ),
+        Guard(
+            f"{title}Failed",
+            f"{who}: an invocation failed each time it was tried; the message in the queue says why.",
+            _waiting(wakeup.failed, "failed for good"),
+        ),
+    ]
+
+
+# --- how it is drawn -------------------------------------------------------------------------------------------------
+
+
+def _draw(
+    scope: Construct,
+    deployment: Deployment,
+    guards: Mapping[str, Sequence[Guard]],
+    alarms: Mapping[str, Sequence[cloudwatch.Alarm]],
+) -> cloudwatch.Dashboard:
+    """First whether anything is wrong, then each part with its alarms on the graphs they guard."""
+    stack = names.stack_name(deployment.data_region)
+    dashboard = cloudwatch.Dashboard(
+        scope,
+        "Dashboard",
+        dashboard_name=stack,
+        default_interval=Duration.hours(12),
+        period_override=cloudwatch.PeriodOverride.INHERIT,
+    )
+    every_alarm = [alarm for part in alarms.values() for alarm in part]
+    dashboard.add_widgets(
+        cloudwatch.AlarmStatusWidget(title=f"{stack}: what needs a person", width=_WIDE, height=4, alarms=every_alarm)
+    )
+    dashboard.add_widgets(*_planning_graphs(deployment))
+    for part, part_guards in guards.items():
+        drawn = zip(part_guards, alarms[part], strict=True)
+        dashboard.add_widgets(*(_guarded_graph(part, guard, alarm) for guard, alarm in drawn))
+    return dashboard
+
+
+def _planning_graphs(deployment: Deployment) -> list[cloudwatch.GraphWidget]:
+    planned = _own_metric(names.METRIC_PLANNED, deployment, "planned", 300)
+    lag = _own_metric(names.METRIC_PLANNER_LAG, deployment, "from scheduled time to planned", 300, "Maximum")
+    return [
+        cloudwatch.GraphWidget(title="Deliveries planned, in 5 min", width=_HALF, left=[planned]),
+        cloudwatch.GraphWidget(title="Planner lag, at most", width=_HALF, left=[lag]),
+    ]
+
+
+def _guarded_graph(part: str, guard: Guard, alarm: cloudwatch.Alarm) -> cloudwatch.GraphWidget:
+    return cloudwatch.GraphWidget(
+        title=f"{part}: {guard.metric.label}",
+        width=_THIRD,
+        left=[guard.metric],
+        left_annotations=[alarm.to_annotation()],
+        left_y_axis=cloudwatch.YAxisProps(min=0),
+    )

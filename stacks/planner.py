@@ -1,0 +1,67 @@
+"""The planner: one wake-up a region, whatever number of customers it has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from functions import names
+from stacks.channel import Channel
+from stacks.deployment import Deployment
+from stacks.function import Function, allow
+from stacks.storage import Storage
+from stacks.wakeup import Wakeup
+
+
+class Planner(Construct):
+    """Writes what is due as deliveries and sends their ids to the channels' queues."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        deployment: Deployment,
+        *,
+        storage: Storage,
+        channels: Mapping[str, Channel],
+    ) -> None:
+        super().__init__(scope, construct_id)
+        region, planner = deployment.region, deployment.region.planner
+        self.planner = Function(
+            self,
+            "Planner",
+            deployment,
+            package="planner",
+            description=f"Plans the digests and reminders that are due in data region {deployment.data_region}",
+            timeout_s=planner.timeout_s,
+            memory_mb=1769,  # one whole CPU: planning is serialising
+            environment={
+                **storage.environment(),
+                **{names.queue_url_env(name): channel.queue.queue_url for name, channel in channels.items()},
+                names.ENV_ATTENTION_AFTER_S: str(region.attention_after_s),
+                names.ENV_EXPIRES_AFTER_S: str(region.expires_after_s),
+                names.ENV_MAX_LATENESS_S: str(region.max_lateness_s),
+            },
+            statements=_statements(storage, channels),
+        )
+        self.wakeup = Wakeup(
+            self,
+            "Wakeup",
+            function=self.planner,
+            interval_minutes=planner.interval_minutes,
+            description=f"Plans data region {deployment.data_region} every {planner.interval_minutes} min",
+            # More throughput is more schedules with fewer shards each, not more code.
+            event={"shards": list(range(planner.shards))},
+        )
+
+
+def _statements(storage: Storage, channels: Mapping[str, Channel]) -> list[iam.PolicyStatement]:
+    return [
+        allow(["dynamodb:Query"], storage.due_index_arn()),
+        allow(["dynamodb:UpdateItem", "dynamodb:ConditionCheckItem"], storage.customers.table_arn),
+        allow(["dynamodb:PutItem", "dynamodb:UpdateItem"], storage.deliveries.table_arn),
+        allow(["dynamodb:GetItem", "dynamodb:UpdateItem"], storage.control.table_arn),
+        allow(["sqs:SendMessage"], *(channel.queue.queue_arn for channel in channels.values())),
+    ]

@@ -1,0 +1,65 @@
+"""The reconciler: brings back what a queue lost, what is due again, and ends what expired."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from functions import names
+from stacks.channel import Channel
+from stacks.deployment import Deployment
+from stacks.function import Function, allow
+from stacks.storage import Storage
+from stacks.wakeup import Wakeup
+
+
+class Recovery(Construct):
+    """Looks, every minute or so, at the deliveries that should have moved on by now."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        deployment: Deployment,
+        *,
+        storage: Storage,
+        channels: Mapping[str, Channel],
+    ) -> None:
+        super().__init__(scope, construct_id)
+        region, reconciler = deployment.region, deployment.region.reconciler
+        providers = {name: channel.provider for name, channel in region.channels.by_name().items()}
+        self.reconciler = Function(
+            self,
+            "Reconciler",
+            deployment,
+            package="reconciler",
+            description=f"Brings back the deliveries of data region {deployment.data_region} that were left behind",
+            timeout_s=reconciler.timeout_s,
+            memory_mb=512,
+            environment={
+                **storage.environment(),
+                **{names.queue_url_env(name): channel.queue.queue_url for name, channel in channels.items()},
+                **{names.provider_env(name): provider for name, provider in providers.items()},
+                names.ENV_ATTENTION_AFTER_S: str(region.attention_after_s),
+                names.ENV_SILENCE_AFTER_S: str(region.silence_after_s),
+            },
+            statements=_statements(storage, channels),
+        )
+        self.wakeup = Wakeup(
+            self,
+            "Wakeup",
+            function=self.reconciler,
+            interval_minutes=reconciler.interval_minutes,
+            description=f"Reconciles data region {deployment.data_region} every {reconciler.interval_minutes} min",
+        )
+
+
+def _statements(storage: Storage, channels: Mapping[str, Channel]) -> list[iam.PolicyStatement]:
+    return [
+        allow(["dynamodb:Query"], storage.attention_index_arn()),
+        allow(["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"], storage.deliveries.table_arn),
+        allow(["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"], storage.control.table_arn),
+        allow(["sqs:SendMessage"], *(channel.queue.queue_arn for channel in channels.values())),
+    ]
