@@ -62,11 +62,6 @@ def provider_env(channel: str) -> str:
     return f"{channel.upper()}_PROVIDER"
 
 
-def provider_env(channel: str) -> str:
-    """Name of the variable that tells the reconciler a channel's provider: `EMAIL_PROVIDER`."""
-    return f"{channel.upper()}_PROVIDER"
-
-
 # Outputs of a stack: all that the command line needs to find its way.
 OUTPUT_CUSTOMERS_TABLE: Final = "CustomersTable"
 OUTPUT_DELIVERIES_TABLE: Final = "DeliveriesTable"

@@ -1,0 +1,79 @@
+"""What is known of a customer, read consistently and in one request."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from functions import names
+from functions.adapters.items import from_item
+from functions.adapters.schedule_rows import activity_from_row, profile_from_row, schedule_from_row
+from functions.core.customer import ACTIVITY, PROFILE, REMINDER_SCHEDULE, ReminderSchedule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import date
+
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from functions.core.customer import Activity, Profile
+
+
+class DynamoCustomers:
+    """`Customers` on DynamoDB."""
+
+    def __init__(self, client: DynamoDBClient, table: str) -> None:
+        self._client = client
+        self._table = table
+
+    def digest_material(self, customer_id: str, since: date) -> tuple[Profile | None, Sequence[Activity]]:
+        """Return profile and activity with a single query.
+
+        `ACTIVITY#...` sorts before `PROFILE`, so the range from the period's first day to the profile holds both. It starts
+        a day early because the week begins at local midnight.
+        """
+        first = f"{ACTIVITY}{(since - timedelta(days=1)).isoformat()}"
+        profile: Profile | None = None
+        activities: list[Activity] = []
+        for row in self._range(customer_id, first, PROFILE):
+            if row[names.RECORD] == PROFILE:
+                profile = profile_from_row(row)
+            else:
+                activities.append(activity_from_row(row))
+        return profile, activities
+
+    def reminder_material(self, customer_id: str, event_id: str) -> tuple[Profile | None, ReminderSchedule | None]:
+        """Return profile and reminder with a single request."""
+        keys: Any = [_key(customer_id, PROFILE), _key(customer_id, REMINDER_SCHEDULE + event_id)]
+        wanted: Any = {self._table: {"Keys": keys, "ConsistentRead": True}}
+        profile: Profile | None = None
+        reminder: ReminderSchedule | None = None
+        while wanted:
+            answer = self._client.batch_get_item(RequestItems=wanted)
+            for item in answer["Responses"].get(self._table, []):
+                row = from_item(item)
+                if row[names.RECORD] == PROFILE:
+                    profile = profile_from_row(row)
+                elif isinstance(schedule := schedule_from_row(row), ReminderSchedule):
+                    reminder = schedule
+            wanted = answer.get("UnprocessedKeys")
+        return profile, reminder
+
+    def _range(self, customer_id: str, first: str, last: str) -> Iterator[Mapping[str, Any]]:
+        pages = self._client.get_paginator("query").paginate(
+            TableName=self._table,
+            KeyConditionExpression="#customer_id = :customer_id AND #record BETWEEN :first AND :last",
+            ExpressionAttributeNames={"#customer_id": names.CUSTOMER_ID, "#record": names.RECORD},
+            ExpressionAttributeValues={
+                ":customer_id": {"S": customer_id},
+                ":first": {"S": first},
+                ":last": {"S": last},
+            },
+            ConsistentRead=True,
+        )
+        for page in pages:
+            yield from (from_item(item) for item in page["Items"])
+
+
+def _key(customer_id: str, record: str) -> dict[str, Any]:
+    return {names.CUSTOMER_ID: {"S": customer_id}, names.RECORD: {"S": record}}

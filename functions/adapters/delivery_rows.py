@@ -1,0 +1,118 @@
+"""A delivery as a row of the deliveries table, and back."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from functions import names
+from functions.core.delivery import ATTENTION_OF, FINISHED, Attempt, Delivery, Failure, SkipReason, Status
+from functions.core.identity import DeliveryId, shard_of
+from functions.core.instants import from_text, to_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from functions.adapters.items import Plain
+
+
+def to_row(delivery: Delivery, *, shards: int) -> dict[str, Plain]:
+    """Return the attributes of a delivery's row; those that it does not have are None.
+
+    An open row is in `attention`; a finished one leaves it and enters `by_period`. Both changes happen once in a delivery's
+    life on the straight way, because each costs index writes.
+    """
+    shard = shard_of(delivery.delivery_id.customer_id, shards)
+    finished = delivery.status in FINISHED
+    return {
+        names.DELIVERY_ID: str(delivery.delivery_id),
+        "status": str(delivery.status),
+        "template_id": delivery.template_id,
+        "period": delivery.period,
+        "due_at": to_text(delivery.due_at),
+        "selected_at": to_text(delivery.selected_at),
+        "expires_at": to_text(delivery.expires_at),
+        "enqueued_at": _text(delivery.enqueued_at),
+        "accepted_at": _text(delivery.accepted_at),
+        "attempt": delivery.attempt,
+        "lease_until": _text(delivery.lease_until),
+        "claimed_by": delivery.claimed_by,
+        "next_attempt_at": _text(delivery.next_attempt_at),
+        "provider": delivery.provider,
+        "provider_reference": delivery.provider_reference,
+        "fingerprint": delivery.fingerprint,
+        "skip_reason": None if delivery.skip_reason is None else str(delivery.skip_reason),
+        "failure": None if delivery.failure is None else _failure(delivery.failure),
+        "history": [_attempt(one) for one in delivery.history] or None,
+        names.ATTENTION: None if finished else f"{ATTENTION_OF[delivery.status]}#{shard}",
+        names.ATTENTION_AT: None if finished else to_text(delivery.attention_at or delivery.selected_at),
+        names.PERIOD_SHARD: f"{delivery.period}#{shard}" if finished else None,
+        names.PERIOD_END: period_end(delivery) if finished else None,
+    }
+
+
+def period_end(delivery: Delivery) -> str:
+    """`accepted#email`, `skipped#sms#empty`: what a week's funnel is counted by."""
+    parts = [str(delivery.status), str(delivery.delivery_id.channel)]
+    if delivery.skip_reason is not None:
+        parts.append(str(delivery.skip_reason))
+    return "#".join(parts)
+
+
+def purge_at(delivery: Delivery, keep_for: timedelta) -> int:
+    """Seconds since the epoch after which DynamoDB may drop the row."""
+    return int((delivery.expires_at + keep_for).timestamp())
+
+
+def from_row(row: Mapping[str, Any]) -> Delivery:
+    """Read a row, as plain attributes."""
+    failure = row.get("failure")
+    skip_reason = row.get("skip_reason")
+    return Delivery(
+        delivery_id=DeliveryId.parse(row[names.DELIVERY_ID]),
+        template_id=row["template_id"],
+        period=row["period"],
+        status=Status(row["status"]),
+        due_at=from_text(row["due_at"]),
+        selected_at=from_text(row["selected_at"]),
+        expires_at=from_text(row["expires_at"]),
+        enqueued_at=_instant(row, "enqueued_at"),
+        accepted_at=_instant(row, "accepted_at"),
+        attempt=row.get("attempt", 0),
+        lease_until=_instant(row, "lease_until"),
+        claimed_by=row.get("claimed_by"),
+        next_attempt_at=_instant(row, "next_attempt_at"),
+        attention_at=_instant(row, names.ATTENTION_AT),
+        provider=row.get("provider"),
+        provider_reference=row.get("provider_reference"),
+        fingerprint=row.get("fingerprint"),
+        skip_reason=None if skip_reason is None else SkipReason(skip_reason),
+        failure=None if failure is None else Failure(failure["class"], failure["code"], from_text(failure["at"])),
+        history=tuple(
+            Attempt(one["attempt"], from_text(one["at"]), one["outcome"], one["code"], one["policy_version"])
+            for one in row.get("history", ())
+        ),
+    )
+
+
+def _text(instant: datetime | None) -> str | None:
+    return None if instant is None else to_text(instant)
+
+
+def _instant(row: Mapping[str, Any], name: str) -> datetime | None:
+    return from_text(row[name]) if name in row else None
+
+
+def _failure(failure: Failure) -> dict[str, Plain]:
+    return {"class": failure.failure_class, "code": failure.code, "at": to_text(failure.at)}
+
+
+def _attempt(attempt: Attempt) -> dict[str, Plain]:
+    return {
+        "attempt": attempt.attempt,
+        "at": to_text(attempt.at),
+        "outcome": attempt.outcome,
+        "code": attempt.code,
+        "policy_version": attempt.policy_version,
+    }

@@ -1,0 +1,181 @@
+"""The deliveries table as the ledger: every write carries the condition that the table of transitions implies."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from botocore.exceptions import ClientError
+
+from functions import names
+from functions.adapters.delivery_rows import from_row, to_row
+from functions.adapters.items import from_item, to_value
+from functions.adapters.transactions import CANCELLED, CONDITION_FAILED, cancellation_codes, transact
+from functions.core.delivery import Delivery, Status, may_become
+from functions.core.instants import to_text
+from functions.core.ports import Claim, ClaimRefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from functions.core.delivery import Attention
+
+BATCH_GET_LIMIT: Final = 100  # keys in one BatchGetItem
+TRANSACTION_LIMIT: Final = 100  # actions in one TransactWriteItems
+
+
+class DynamoLedger:
+    """`Ledger` on DynamoDB."""
+
+    def __init__(self, client: DynamoDBClient, *, table: str, shards: int) -> None:
+        self._client = client
+        self._table = table
+        self._shards = shards
+
+    def read(self, delivery_ids: Iterable[str]) -> Mapping[str, Delivery]:
+        """Read rows consistently, by id, up to 100 in a request; what DynamoDB left unread is asked for again."""
+        remaining = iter(dict.fromkeys(delivery_ids))
+        rows: dict[str, Delivery] = {}
+        while page := list(islice(remaining, BATCH_GET_LIMIT)):
+            for item in self._batch_get(page):
+                delivery = from_row(from_item(item))
+                rows[str(delivery.delivery_id)] = delivery
+        return rows
+
+    def claim(self, before: Delivery, claim: Claim) -> Delivery:
+        """Move a row to `sending` with the next attempt number, in one conditional write.
+
+        ```
+        read ──── claim (attempt n+1, lease_until = the invocation's end) ──── send ──── settle (if attempt is still n+1)
+                     │ somebody claimed since the read: attempt differs, refused
+                     └ it was skipped, expired or settled since: status differs, refused
+        ```
+        """
+        after = replace(
+            before,
+            status=Status.SENDING,
+            attempt=before.attempt + 1,
+            lease_until=claim.lease_until,
+            enqueued_at=before.enqueued_at or claim.at,  # a message arrived, so it had been enqueued
+            claimed_by=claim.owner,
+            provider=claim.provider,
+            fingerprint=claim.fingerprint,
+        )
+        if before.status is not Status.QUEUED or before.enqueued_at is None:
+            # The straight way leaves the index entry alone; a row that comes back is looked at when its lease ends.
+            after = replace(after, attention_at=claim.lease_until)
+        # A row that is already `sending` is claimed again only by who saw its lease run out; the attempt number fences it.
+        if self._update(before, after):
+            return after
+        current = self.read([str(before.delivery_id)]).get(str(before.delivery_id))
+        if current is not None and (current.attempt, current.claimed_by) == (after.attempt, claim.owner):
+            return current  # our own claim: it took effect, its answer was lost, and the SDK asked again
+        raise ClaimRefusedError(current)
+
+    def write(self, before: Delivery, after: Delivery) -> bool:
+        """Move a row on, if it is still at the attempt that was read and its state may become the new one."""
+        return self._update(before, after)
+
+    def mark_enqueued(self, deliveries: Sequence[Delivery], at: datetime) -> None:
+        """Move rows from `planned` to `queued`, a hundred in a transaction.
+
+        A consumer may be quicker than we are. Its row fails the condition, and the others are written without it.
+        """
+        remaining = iter(deliveries)
+        while page := list(islice(remaining, TRANSACTION_LIMIT)):
+            self._mark_page(page, at)
+
+    def needing_attention(self, why: Attention, shard: int, until: datetime) -> Iterator[str]:
+        """Ids in the `attention` index whose time has come, oldest first."""
+        pages = self._client.get_paginator("query").paginate(
+            TableName=self._table,
+            IndexName=names.ATTENTION_INDEX,
+            KeyConditionExpression="#attention = :attention AND #at <= :until",
+            ExpressionAttributeNames={"#attention": names.ATTENTION, "#at": names.ATTENTION_AT},
+            ExpressionAttributeValues={":attention": {"S": f"{why}#{shard}"}, ":until": {"S": to_text(until)}},
+            ProjectionExpression=names.DELIVERY_ID,
+        )
+        for page in pages:
+            for item in page["Items"]:
+                yield item[names.DELIVERY_ID]["S"]
+
+    def _batch_get(self, delivery_ids: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+        wanted: Any = {
+            self._table: {"Keys": [{names.DELIVERY_ID: {"S": one}} for one in delivery_ids], "ConsistentRead": True}
+        }
+        while wanted:
+            answer = self._client.batch_get_item(RequestItems=wanted)
+            yield from answer["Responses"].get(self._table, [])
+            wanted = answer.get("UnprocessedKeys")
+
+    def _update(self, before: Delivery, after: Delivery) -> bool:
+        try:
+            self._client.update_item(TableName=self._table, **update_of(before, after, shards=self._shards))
+        except ClientError as error:
+            if error.response["Error"]["Code"] == CONDITION_FAILED:
+                return False
+            raise
+        return True
+
+    def _mark_page(self, page: Sequence[Delivery], at: datetime) -> None:
+        waiting = list(page)
+        while waiting:
+            try:
+                transact(self._client, [{"Update": self._mark(one, at)} for one in waiting])
+            except ClientError as error:
+                if error.response["Error"]["Code"] != CANCELLED:
+                    raise
+                codes = cancellation_codes(error)
+                if CONDITION_FAILED not in codes:
+                    raise
+                # Only those whose condition held are tried again, so that each round is smaller than the last.
+                waiting = [one for one, code in zip(waiting, codes, strict=True) if code != CONDITION_FAILED]
+            else:
+                return
+
+    def _mark(self, delivery: Delivery, at: datetime) -> Any:  # noqa: ANN401 - one shape of several in a TypedDict
+        return {
+            "TableName": self._table,
+            "Key": {names.DELIVERY_ID: {"S": str(delivery.delivery_id)}},
+            "UpdateExpression": "SET #status = :queued, enqueued_at = :at",
+            "ConditionExpression": "#status = :planned",
+            "ExpressionAttributeNames": {"#status": "status"},
+            "ExpressionAttributeValues": {
+                ":queued": {"S": str(Status.QUEUED)},
+                ":planned": {"S": str(Status.PLANNED)},
+                ":at": {"S": to_text(at)},
+            },
+        }
+
+
+def update_of(before: Delivery, after: Delivery, *, shards: int) -> Any:  # noqa: ANN401 - keyword arguments of update_item
+    """Return the UpdateItem arguments that turn one row into the other: only what differs is written.
+
+    Fenced by `attempt`, and allowed only from the states that may become the new one (or, where the state stays, from it).
+    """
+    old, new = to_row(before, shards=shards), to_row(after, shards=shards)
+    changed = {name: value for name, value in new.items() if value != old[name]}
+    kept = {name: value for name, value in changed.items() if value is not None}
+    gone = [name for name, value in changed.items() if value is None]
+    allowed = {before.status} if before.status is after.status else may_become(after.status)
+    # The new state is always written, so that the expression is never empty and the row never half changed.
+    kept["status"] = str(after.status)
+    update = "SET " + ", ".join(f"#{name} = :{name}" for name in kept)
+    if gone:
+        update += " REMOVE " + ", ".join(f"#{name}" for name in gone)
+    states = {f":from_{status}": str(status) for status in sorted(allowed)}
+    return {
+        "Key": {names.DELIVERY_ID: {"S": str(before.delivery_id)}},
+        "UpdateExpression": update,
+        "ConditionExpression": f"#attempt = :seen_attempt AND #status IN ({', '.join(states)})",
+        "ExpressionAttributeNames": {f"#{name}": name for name in {*kept, *gone, "attempt", "status"}},
+        "ExpressionAttributeValues": {
+            **{f":{name}": to_value(value) for name, value in kept.items()},
+            **{name: to_value(value) for name, value in states.items()},
+            ":seen_attempt": {"N": str(before.attempt)},
+        },
+    }

@@ -1,0 +1,81 @@
+"""Email through Amazon SES v2. It has no idempotency key: two calls are two emails."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Self
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+from functions.adapters.providers.aws import failure, one_attempt
+from functions.core.envelope import EmailEnvelope
+from functions.core.outcome import Dedupe, Outcome, OutcomeClass
+from functions.core.provider_codes import SES
+
+if TYPE_CHECKING:
+    from mypy_boto3_sesv2 import SESV2Client
+
+    from functions.core.delivery import Delivery
+    from functions.core.envelope import Envelope
+
+DELIVERY_TAG: Final = "delivery_id"
+
+# One error code, two meanings, told apart by their text only; SES drops the mail in either case.
+# https://docs.aws.amazon.com/ses/latest/dg/manage-sending-quotas-errors.html
+_DAILY_QUOTA: Final = "daily message quota"
+_NOT_VERIFIED: Final = "not verified"
+
+
+class SesProvider:
+    """`Provider` on SES v2."""
+
+    name = "ses"
+    dedupe = Dedupe.NONE
+
+    def __init__(self, client: SESV2Client) -> None:
+        self._client = client
+
+    @classmethod
+    def with_timeout(cls, timeout_s: int) -> Self:
+        """Return a provider whose client gives up after that many seconds without an answer."""
+        return cls(boto3.client("sesv2", config=one_attempt(timeout_s)))
+
+    def send(self, delivery: Delivery, envelope: Envelope) -> Outcome:
+        """Send one email with our id as a tag, by which SES's events will name it."""
+        if not isinstance(envelope, EmailEnvelope):
+            return Outcome(OutcomeClass.REJECTED, "NotAnEmail")
+        try:
+            answer = self._client.send_email(
+                FromEmailAddress=envelope.sender,
+                Destination={"ToAddresses": [envelope.to]},
+                Content={
+                    "Simple": {
+                        "Subject": {"Data": envelope.subject, "Charset": "UTF-8"},
+                        "Body": {
+                            "Text": {"Data": envelope.text, "Charset": "UTF-8"},
+                            "Html": {"Data": envelope.html, "Charset": "UTF-8"},
+                        },
+                    }
+                },
+                EmailTags=[{"Name": DELIVERY_TAG, "Value": tag_value(delivery)}],
+            )
+        except ClientError as error:
+            return _read(error)
+        except BotoCoreError as error:
+            return failure(error, SES)
+        return Outcome(OutcomeClass.ACCEPTED, "ok", answer["MessageId"])
+
+
+def tag_value(delivery: Delivery) -> str:
+    """Return a delivery id in the letters that SES allows in a tag, which leave out the colon."""
+    return str(delivery.delivery_id).replace(":", ".")
+
+
+def _read(error: ClientError) -> Outcome:
+    text = error.response["Error"].get("Message", "").lower()
+    outcome = failure(error, SES)
+    if outcome.outcome is OutcomeClass.THROTTLED and _DAILY_QUOTA in text:
+        return Outcome(OutcomeClass.QUOTA, outcome.code)
+    if outcome.code == "MessageRejected" and _NOT_VERIFIED in text:
+        return Outcome(OutcomeClass.AUTH, "NotVerified")  # sender not verified, or the account still in the sandbox
+    return outcome

@@ -1,0 +1,53 @@
+"""Text messages through Amazon SNS. It has no idempotency key: two calls are two texts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+from functions.adapters.providers.aws import failure, one_attempt
+from functions.core.envelope import TextEnvelope
+from functions.core.outcome import Dedupe, Outcome, OutcomeClass
+from functions.core.provider_codes import SNS
+
+if TYPE_CHECKING:
+    from mypy_boto3_sns import SNSClient
+
+    from functions.core.delivery import Delivery
+    from functions.core.envelope import Envelope
+
+
+class SnsProvider:
+    """`Provider` on SNS SMS."""
+
+    name = "sns"
+    dedupe = Dedupe.NONE
+
+    def __init__(self, client: SNSClient) -> None:
+        self._client = client
+
+    @classmethod
+    def with_timeout(cls, timeout_s: int) -> Self:
+        """Return a provider whose client gives up after that many seconds without an answer."""
+        return cls(boto3.client("sns", config=one_attempt(timeout_s)))
+
+    def send(self, delivery: Delivery, envelope: Envelope) -> Outcome:  # noqa: ARG002 - SNS SMS takes no reference of ours
+        """Send one text message. A message id means that SNS took it, not that it reached a phone."""
+        if not isinstance(envelope, TextEnvelope):
+            return Outcome(OutcomeClass.REJECTED, "NotAText")
+        sender = "AWS.MM.SMS.OriginationNumber" if envelope.sender.startswith("+") else "AWS.SNS.SMS.SenderID"
+        try:
+            answer = self._client.publish(
+                PhoneNumber=envelope.to,
+                Message=envelope.body,
+                MessageAttributes={
+                    sender: {"DataType": "String", "StringValue": envelope.sender},
+                    # Promotional is the cheap class; these are messages that a customer waits for.
+                    "AWS.SNS.SMS.SMSType": {"DataType": "String", "StringValue": "Transactional"},
+                },
+            )
+        except (ClientError, BotoCoreError) as error:
+            return failure(error, SNS)
+        return Outcome(OutcomeClass.ACCEPTED, "ok", answer["MessageId"])

@@ -1,0 +1,150 @@
+"""Profiles, schedules and activity as rows of the customers table, and back."""
+
+from __future__ import annotations
+
+from datetime import time
+from typing import TYPE_CHECKING, Any
+
+from functions import names
+from functions.core.customer import (
+    ACTIVITY,
+    DIGEST_SCHEDULE,
+    PROFILE,
+    Activity,
+    ActivityKind,
+    Consent,
+    DigestSchedule,
+    Profile,
+    ReminderSchedule,
+    Schedule,
+)
+from functions.core.identity import Channel, Topic, shard_of
+from functions.core.instants import from_text, to_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from functions.adapters.items import Plain
+
+
+def due_shard(customer_id: str, shards: int) -> str:
+    """Partition of the `due` index that a customer's schedules are in."""
+    return f"due#{shard_of(customer_id, shards)}"
+
+
+def schedule_to_row(schedule: Schedule, *, shards: int) -> dict[str, Plain]:
+    """Return the row of a schedule that will run."""
+    row: dict[str, Plain] = {
+        names.CUSTOMER_ID: schedule.customer_id,
+        names.RECORD: schedule.record,
+        "channels": [str(channel) for channel in schedule.channels],
+        names.NEXT_RUN_AT: to_text(schedule.next_run_at),
+        names.DUE_SHARD: due_shard(schedule.customer_id, shards),
+    }
+    if isinstance(schedule, DigestSchedule):
+        return row | {
+            "weekday": schedule.weekday,
+            "local_time": schedule.local_time.isoformat("minutes"),
+            "time_zone": schedule.time_zone,
+        }
+    return row | {
+        "event_id": schedule.event_id,
+        "due_at": to_text(schedule.next_run_at),
+        "expires_at": to_text(schedule.expires_at),
+        "subject": schedule.subject,
+        "cancelled": schedule.cancelled,
+    }
+
+
+def schedule_from_row(row: Mapping[str, Any]) -> Schedule:
+    """Read a schedule's row."""
+    channels = tuple(Channel(channel) for channel in row["channels"])
+    if row[names.RECORD] == DIGEST_SCHEDULE:
+        return DigestSchedule(
+            customer_id=row[names.CUSTOMER_ID],
+            weekday=row["weekday"],
+            local_time=time.fromisoformat(row["local_time"]),
+            time_zone=row["time_zone"],
+            channels=channels,
+            next_run_at=from_text(row[names.NEXT_RUN_AT]),
+        )
+    return ReminderSchedule(
+        customer_id=row[names.CUSTOMER_ID],
+        event_id=row["event_id"],
+        channels=channels,
+        next_run_at=from_text(row["due_at"]),
+        expires_at=from_text(row["expires_at"]),
+        subject=row["subject"],
+        cancelled=row.get("cancelled", False),
+    )
+
+
+def profile_to_row(profile: Profile) -> dict[str, Plain]:
+    """Return a profile's row. Consent is one attribute per (topic, channel), so that each changes alone."""
+    return {
+        names.CUSTOMER_ID: profile.customer_id,
+        names.RECORD: PROFILE,
+        "locale": profile.locale,
+        "time_zone": profile.time_zone,
+        "active": profile.active,
+        "addresses": {str(channel): address for channel, address in profile.addresses.items()},
+        **{consent_attribute(topic, channel): str(held) for (topic, channel), held in profile.consent.items()},
+        "suppressed": {str(channel): {"cause": cause} for channel, cause in profile.suppressed.items()} or None,
+    }
+
+
+def consent_attribute(topic: Topic, channel: Channel) -> str:
+    """`consent_digest_email`."""
+    return f"consent_{topic}_{channel}"
+
+
+def profile_from_row(row: Mapping[str, Any]) -> Profile:
+    """Read a profile's row."""
+    return Profile(
+        customer_id=row[names.CUSTOMER_ID],
+        locale=row["locale"],
+        time_zone=row["time_zone"],
+        active=row.get("active", True),
+        addresses={Channel(channel): address for channel, address in row.get("addresses", {}).items()},
+        consent={
+            (topic, channel): Consent(row[consent_attribute(topic, channel)])
+            for topic in Topic
+            for channel in Channel
+            if consent_attribute(topic, channel) in row
+        },
+        suppressed={Channel(channel): held["cause"] for channel, held in row.get("suppressed", {}).items()},
+    )
+
+
+def activity_record(activity: Activity) -> str:
+    """Sort key of an activity: by time, so that a period is one range."""
+    return f"{ACTIVITY}{to_text(activity.occurred_at)}#{activity.activity_id}"
+
+
+def activity_to_row(customer_id: str, activity: Activity, *, purge_at: int) -> dict[str, Plain]:
+    """Return an activity's row."""
+    return {
+        names.CUSTOMER_ID: customer_id,
+        names.RECORD: activity_record(activity),
+        "activity_id": activity.activity_id,
+        "occurred_at": to_text(activity.occurred_at),
+        "kind": str(activity.kind),
+        "title": activity.title,
+        "amount_minor": activity.amount_minor,
+        "currency": activity.currency,
+        "quantity": activity.quantity,
+        names.TTL: purge_at,
+    }
+
+
+def activity_from_row(row: Mapping[str, Any]) -> Activity:
+    """Read an activity's row."""
+    return Activity(
+        activity_id=row["activity_id"],
+        occurred_at=from_text(row["occurred_at"]),
+        kind=ActivityKind(row["kind"]),
+        title=row["title"],
+        amount_minor=row.get("amount_minor"),
+        currency=row.get("currency"),
+        quantity=row.get("quantity"),
+    )

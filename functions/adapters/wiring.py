@@ -1,0 +1,39 @@
+"""Clients and adapters, made once for each execution environment."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+import boto3
+from botocore.config import Config
+
+from functions.adapters.ledger import DynamoLedger
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_sqs import SQSClient
+
+    from functions.adapters.environment import CommonEnvironment
+
+# Our own tables and queues: repeating a request is safe there, every write being conditional.
+OWN_DATA: Final = Config(
+    connect_timeout=2, read_timeout=5, retries={"mode": "standard", "total_max_attempts": 4}, tcp_keepalive=True
+)
+
+
+@lru_cache(maxsize=1)
+def dynamodb() -> DynamoDBClient:
+    """Return the DynamoDB client."""
+    return boto3.client("dynamodb", config=OWN_DATA)
+
+
+@lru_cache(maxsize=1)
+def sqs() -> SQSClient:
+    """Return the SQS client."""
+    return boto3.client("sqs", config=OWN_DATA)
+
+
+def ledger(environment: CommonEnvironment) -> DynamoLedger:
+    """Return the ledger on the environment's deliveries table."""
+    return DynamoLedger(dynamodb(), table=environment.deliveries_table, shards=environment.shards)

@@ -1,0 +1,160 @@
+"""What a channel's consumer does with one message. The message only says where to look; the row decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from functions.core.delivery import FINISHED, Delivery, SkipReason, Status
+from functions.core.message import read_message
+from functions.core.outcome import Acknowledgement, Dedupe, Outcome, ruling
+from functions.core.ports import InFlightError
+from functions.core.settlement import abandoned, exhausted, expired, skipped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
+
+    from functions.core.composition import Composer
+    from functions.core.identity import Channel
+    from functions.core.ports import Clock, Ledger, Sender
+
+AT_ONCE: Final = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """One message as it came off the queue."""
+
+    body: str
+    receive_count: int
+
+
+class Note(StrEnum):
+    """What happened to a message, for the log and the counters."""
+
+    SETTLED = "settled"
+    SKIPPED = "skipped"
+    EXPIRED = "expired"
+    DUPLICATE = "duplicate_suppressed"
+    NO_ROW = "no_row"
+    ABANDONED = "lease_ran_out"
+    IN_FLIGHT = "in_flight"
+    FAILED = "attempt_failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Disposition:
+    """What to do with the message: finished with, or back on the queue in `visible_in_s` seconds."""
+
+    note: Note
+    visible_in_s: int | None = None
+    delivery: Delivery | None = None
+    outcome: Outcome | None = None
+    skip_reason: SkipReason | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether the message may be deleted."""
+        return self.visible_in_s is None
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """Seconds to wait after the first, second, ... receive; full jitter spreads a burst of failures out.
+
+    The list is one shorter than `maxReceiveCount`, so that every receive but the last has its pause.
+    """
+
+    pauses_s: Sequence[int]
+    jitter: Callable[[float, float], float]
+
+    @property
+    def receives(self) -> int:
+        """How often a message may be received before SQS moves it to the dead-letter queue."""
+        return len(self.pauses_s) + 1
+
+    def is_last(self, receive_count: int) -> bool:
+        """Whether no further receive is allowed."""
+        return receive_count >= self.receives
+
+    def pause_s(self, receive_count: int) -> int:
+        """Seconds until the message may be seen again; 0 after the last receive, so that SQS moves it at once."""
+        if self.is_last(receive_count):
+            return AT_ONCE
+        longest = self.pauses_s[max(receive_count, 1) - 1]
+        return max(1, round(self.jitter(0, longest)))
+
+
+@dataclass(frozen=True, slots=True)
+class Consumer:
+    """Reads the row, decides whether to send, sends at most once, and says what becomes of the message."""
+
+    channel: Channel
+    ledger: Ledger
+    composer: Composer
+    sender: Sender
+    dedupe: Dedupe
+    backoff: Backoff
+    clock: Clock
+
+    def consume(self, received: Received) -> Disposition:
+        """Act on one message. Raises PoisonError; any other exception leaves the row for another try."""
+        _, delivery_id = read_message(received.body, channel=self.channel)
+        row = self.ledger.read([str(delivery_id)]).get(str(delivery_id))
+        if row is None:
+            # Rows are written before ids are sent: this one was erased, or purged long ago.
+            return Disposition(Note.NO_ROW)
+        return self._finished(row) or self._on_hold(row) or self._send(row, received)
+
+    def give_up(self, received: Received, *, code: str) -> None:
+        """Record that the last allowed receive failed for a reason of our own; SQS moves the message on."""
+        _, delivery_id = read_message(received.body, channel=self.channel)
+        row = self.ledger.read([str(delivery_id)]).get(str(delivery_id))
+        if row is not None and row.status in {Status.PLANNED, Status.QUEUED, Status.RETRYABLE}:
+            self.ledger.write(row, exhausted(row, code=code, at=self.clock()))
+
+    def _finished(self, row: Delivery) -> Disposition | None:
+        rejected = row.status is Status.DEAD_LETTER and not row.exhausted()
+        if row.status in FINISHED or row.status is Status.UNCERTAIN or rejected:
+            return Disposition(Note.DUPLICATE, delivery=row)
+        return None
+
+    def _on_hold(self, row: Delivery) -> Disposition | None:
+        now = self.clock()
+        if row.status is Status.SENDING and not row.lease_ran_out(now):
+            return _in_flight(row, row.lease_until, now)
+        if row.lease_ran_out(now):
+            after = abandoned(row, dedupe=self.dedupe, at=now)
+            self.ledger.write(row, after)
+            if after.status is Status.UNCERTAIN:
+                return Disposition(Note.ABANDONED, delivery=after)
+            return Disposition(Note.ABANDONED, visible_in_s=1, delivery=after)
+        if now >= row.expires_at:
+            self.ledger.write(row, expired(row))
+            return Disposition(Note.EXPIRED, delivery=row)
+        return None
+
+    def _send(self, row: Delivery, received: Received) -> Disposition:
+        composed = self.composer.compose(row)
+        if isinstance(composed, SkipReason):
+            self.ledger.write(row, skipped(row, composed))
+            return Disposition(Note.SKIPPED, delivery=row, skip_reason=composed)
+        last_receive = self.backoff.is_last(received.receive_count)
+        try:
+            outcome = self.sender.send(row, composed, last_receive=last_receive)
+        except InFlightError as error:
+            return _in_flight(row, error.lease_until, self.clock())
+        if outcome.replayed:
+            return Disposition(Note.DUPLICATE, delivery=row)
+        if ruling(outcome.outcome, self.dedupe).message is Acknowledgement.DONE:
+            return Disposition(Note.SETTLED, delivery=row, outcome=outcome)
+        pause = self.backoff.pause_s(received.receive_count)
+        return Disposition(Note.FAILED, visible_in_s=pause, delivery=row, outcome=outcome)
+
+
+def _in_flight(row: Delivery, lease_until: datetime | None, now: datetime) -> Disposition:
+    # Back when the lease has run out at the latest: by then the other invocation has settled the row or died.
+    wait = 1 if lease_until is None else max(1, round((lease_until - now).total_seconds()) + 1)
+    return Disposition(Note.IN_FLIGHT, visible_in_s=wait, delivery=row)

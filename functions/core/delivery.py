@@ -1,0 +1,161 @@
+"""A delivery's row: its states, which of them may follow which, and what it remembers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from functions.core.identity import DeliveryId
+
+
+class Status(StrEnum):
+    """Where a delivery stands."""
+
+    PLANNED = "planned"
+    QUEUED = "queued"
+    SENDING = "sending"
+    RETRYABLE = "retryable"
+    UNCERTAIN = "uncertain"
+    ACCEPTED = "accepted"
+    SKIPPED = "skipped"
+    EXPIRED = "expired"
+    DEAD_LETTER = "dead_letter"
+
+
+class SkipReason(StrEnum):
+    """Why a delivery was, rightly, not sent."""
+
+    OPTED_OUT = "opted_out"
+    SUPPRESSED = "suppressed"
+    INACTIVE = "inactive"
+    NO_ADDRESS = "no_address"
+    EMPTY = "empty"
+    QUIET = "quiet"
+    TOO_LATE = "too_late"
+    CANCELLED = "cancelled"
+
+
+class FailureClass(StrEnum):
+    """Why a delivery ended in `dead_letter`."""
+
+    REJECTED = "rejected"
+    EXHAUSTED = "exhausted"
+
+
+# The one table of transitions: every conditional write takes its condition from it, and the state diagram is drawn from it.
+TRANSITIONS: Final[Mapping[Status, frozenset[Status]]] = {
+    Status.PLANNED: frozenset({Status.QUEUED, Status.SENDING, Status.SKIPPED, Status.EXPIRED, Status.DEAD_LETTER}),
+    Status.QUEUED: frozenset({Status.QUEUED, Status.SENDING, Status.SKIPPED, Status.EXPIRED, Status.DEAD_LETTER}),
+    Status.SENDING: frozenset(
+        {
+            Status.SENDING,  # a lease that ran out, with a provider that knows our key
+            Status.ACCEPTED,
+            Status.RETRYABLE,
+            Status.UNCERTAIN,
+            Status.DEAD_LETTER,
+        }
+    ),
+    Status.RETRYABLE: frozenset({Status.QUEUED, Status.SENDING, Status.SKIPPED, Status.EXPIRED, Status.DEAD_LETTER}),
+    # Never `expired`: what may have been sent must not read as if it had not been.
+    Status.UNCERTAIN: frozenset({Status.ACCEPTED, Status.RETRYABLE, Status.DEAD_LETTER}),
+    Status.DEAD_LETTER: frozenset({Status.QUEUED, Status.SENDING, Status.SKIPPED, Status.EXPIRED}),
+    Status.ACCEPTED: frozenset(),
+    Status.SKIPPED: frozenset(),
+    Status.EXPIRED: frozenset(),
+}
+
+OPEN: Final = frozenset({Status.PLANNED, Status.QUEUED, Status.SENDING, Status.RETRYABLE})
+FINISHED: Final = frozenset(status for status, following in TRANSITIONS.items() if not following)
+
+
+def may_become(target: Status) -> frozenset[Status]:
+    """Return the states from which a row may move to `target`."""
+    return frozenset(status for status, following in TRANSITIONS.items() if target in following)
+
+
+class Attention(StrEnum):
+    """Why a row is in the `attention` index. Finished rows are not in it."""
+
+    OPEN = "open"
+    RETRYABLE = "retryable"
+    UNCERTAIN = "uncertain"
+    DEAD_LETTER = "dead_letter"
+
+
+ATTENTION_OF: Final[Mapping[Status, Attention]] = {
+    Status.PLANNED: Attention.OPEN,
+    Status.QUEUED: Attention.OPEN,
+    Status.SENDING: Attention.OPEN,
+    Status.RETRYABLE: Attention.RETRYABLE,
+    Status.UNCERTAIN: Attention.UNCERTAIN,
+    Status.DEAD_LETTER: Attention.DEAD_LETTER,
+}
+
+HISTORY_LIMIT: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why the last attempt did not end in `accepted`: class and provider code, never the provider's words."""
+
+    failure_class: str
+    code: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One line of a delivery's history."""
+
+    attempt: int
+    at: datetime
+    outcome: str
+    code: str
+    policy_version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One row of the deliveries table. Selected, enqueued and accepted are three fields, not one flag."""
+
+    delivery_id: DeliveryId
+    template_id: str
+    period: str  # ISO date of a Monday: the week it is counted in
+    status: Status
+    due_at: datetime
+    selected_at: datetime
+    expires_at: datetime
+    enqueued_at: datetime | None = None
+    accepted_at: datetime | None = None
+    attempt: int = 0
+    lease_until: datetime | None = None
+    claimed_by: str | None = None  # the invocation that raised `attempt` last
+    next_attempt_at: datetime | None = None
+    attention_at: datetime | None = None  # when the reconciler, or a person, should look; None once finished
+    provider: str | None = None
+    provider_reference: str | None = None
+    fingerprint: str | None = None
+    skip_reason: SkipReason | None = None
+    failure: Failure | None = None
+    history: tuple[Attempt, ...] = field(default=())
+
+    def lease_ran_out(self, now: datetime) -> bool:
+        """Whether the invocation that claimed this row can no longer be running."""
+        return self.status is Status.SENDING and (self.lease_until is None or self.lease_until <= now)
+
+    def exhausted(self) -> bool:
+        """Whether it is a dead letter that a redrive may open again."""
+        return (
+            self.status is Status.DEAD_LETTER
+            and self.failure is not None
+            and self.failure.failure_class == FailureClass.EXHAUSTED
+        )
+
+    def remembering(self, attempt: Attempt) -> tuple[Attempt, ...]:
+        """Return the history with one more attempt, bounded to the last HISTORY_LIMIT."""
+        return (*self.history, attempt)[-HISTORY_LIMIT:]

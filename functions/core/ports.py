@@ -1,0 +1,163 @@
+"""What the domain asks of the outside. Adapters give it on AWS; fakes give it in tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from datetime import date, datetime
+
+    from functions.core.customer import Activity, Profile, ReminderSchedule, Schedule
+    from functions.core.delivery import Attention, Delivery
+    from functions.core.envelope import Envelope
+    from functions.core.identity import Channel
+    from functions.core.outcome import Dedupe, Outcome
+    from functions.core.planning import SchedulePlan
+
+    Clock = Callable[[], datetime]
+
+
+class ClaimRefusedError(Exception):
+    """Somebody else has the row, or it is finished. `current` is the row as it stands, None if there is none."""
+
+    def __init__(self, current: Delivery | None) -> None:
+        super().__init__("the delivery is not free to be claimed")
+        self.current = current
+
+
+class LeaseLostError(Exception):
+    """The row has moved on since it was claimed, so this invocation may not write its result."""
+
+
+class InFlightError(Exception):
+    """Another invocation is sending this delivery right now, until `lease_until` at the latest."""
+
+    def __init__(self, lease_until: datetime | None) -> None:
+        super().__init__("another invocation is sending this delivery")
+        self.lease_until = lease_until
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a claim writes: it raises `attempt`, which from then on fences every write of this invocation."""
+
+    at: datetime
+    lease_until: datetime
+    owner: str  # the invocation, so that it knows its own claim again
+    provider: str
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlanReceipt:
+    """What became of a page of plans."""
+
+    planned: tuple[Delivery, ...]  # new rows, to be enqueued
+    existing: int  # deliveries that had a row already
+    moved: int  # schedules that another planner had moved on first
+    failed: tuple[str, ...]  # customers whose plan could not be written; they stay due
+
+
+@dataclass(frozen=True, slots=True)
+class EnqueueReceipt:
+    """What a batch send came to: SQS may take a part of it and answer 200 all the same."""
+
+    sent: tuple[Delivery, ...]
+    failed: tuple[tuple[Delivery, str], ...]  # with the error code
+
+
+class Ledger(Protocol):
+    """The deliveries table: the one truth about every delivery."""
+
+    def read(self, delivery_ids: Iterable[str]) -> Mapping[str, Delivery]:
+        """Read rows consistently, by id; ids without a row are left out."""
+        ...
+
+    def claim(self, before: Delivery, claim: Claim) -> Delivery:
+        """Move a row to `sending` if nobody has touched it since it was read. Raises ClaimRefusedError."""
+        ...
+
+    def write(self, before: Delivery, after: Delivery) -> bool:
+        """Move a row from one state to another; False if it moved on meanwhile.
+
+        Holds only while `attempt` is as it was read and the row's state may become the new one.
+        """
+        ...
+
+    def mark_enqueued(self, deliveries: Sequence[Delivery], at: datetime) -> None:
+        """Move `planned` rows to `queued`; rows that have moved on already stay as they are."""
+        ...
+
+    def needing_attention(self, why: Attention, shard: int, until: datetime) -> Iterator[str]:
+        """Ids of rows that are to be looked at by `until`, oldest first. A hint: the rows decide."""
+        ...
+
+
+class PlanBook(Protocol):
+    """The due schedules, and the commit that turns them into rows."""
+
+    def due(self, shard: int, until: datetime) -> Iterator[Sequence[Schedule]]:
+        """Pages of schedules whose next run is not after `until`, oldest first."""
+        ...
+
+    def commit(self, plans: Sequence[SchedulePlan]) -> PlanReceipt:
+        """Write new rows and move their schedules on, both or neither for each customer."""
+        ...
+
+
+class ShardLeases(Protocol):
+    """Which planner works on which shard."""
+
+    def take(self, shard: int, *, owner: str, now: datetime, until: datetime) -> bool:
+        """Take a shard unless somebody else holds it."""
+        ...
+
+    def give_back(self, shard: int, *, owner: str) -> None:
+        """Give a shard back if it is still ours."""
+        ...
+
+
+class Customers(Protocol):
+    """What is known of a customer, read consistently right before a send."""
+
+    def digest_material(self, customer_id: str, since: date) -> tuple[Profile | None, Sequence[Activity]]:
+        """Return the profile, and all activity from about `since` on (up to a day earlier)."""
+        ...
+
+    def reminder_material(self, customer_id: str, event_id: str) -> tuple[Profile | None, ReminderSchedule | None]:
+        """Return the profile and the reminder."""
+        ...
+
+
+class DeliveryQueues(Protocol):
+    """The channels' queues, for those who publish."""
+
+    def publish(self, deliveries: Sequence[Delivery], *, delay_s: int = 0) -> EnqueueReceipt:
+        """Send the ids of deliveries to their channels' queues."""
+        ...
+
+
+class Provider(Protocol):
+    """Who carries a message to a person."""
+
+    name: str
+    dedupe: Dedupe
+
+    def send(self, delivery: Delivery, envelope: Envelope) -> Outcome:
+        """Send once, with one HTTP attempt. Every answer and every failure to get one is an Outcome."""
+        ...
+
+
+class Sender(Protocol):
+    """A provider behind the ledger: claims, sends once, settles."""
+
+    def send(self, delivery: Delivery, envelope: Envelope, *, last_receive: bool) -> Outcome:
+        """Return this attempt's outcome, or that of the attempt which finished the delivery before.
+
+        Raises InFlightError, and LeaseLostError when the result could not be written.
+        """
+        ...
+
+

@@ -1,0 +1,94 @@
+"""What each provider's documented error codes mean. One row a code; a code that nobody has seen has a rule too."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from functions.core.outcome import OutcomeClass
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# Codes that any AWS API may answer with.
+# https://docs.aws.amazon.com/ses/latest/APIReference-V2/CommonErrors.html
+AWS_COMMON: Final[Mapping[str, OutcomeClass]] = {
+    "AccessDeniedException": OutcomeClass.AUTH,
+    "AccessDenied": OutcomeClass.AUTH,
+    "AuthorizationError": OutcomeClass.AUTH,
+    "ExpiredTokenException": OutcomeClass.AUTH,
+    "ExpiredToken": OutcomeClass.AUTH,
+    "IncompleteSignature": OutcomeClass.AUTH,
+    "InvalidClientTokenId": OutcomeClass.AUTH,
+    "InvalidSignatureException": OutcomeClass.AUTH,
+    "NotAuthorized": OutcomeClass.AUTH,
+    "OptInRequired": OutcomeClass.AUTH,
+    "SignatureDoesNotMatch": OutcomeClass.AUTH,
+    "UnrecognizedClientException": OutcomeClass.AUTH,
+    "InternalFailure": OutcomeClass.UNKNOWN,
+    "InternalError": OutcomeClass.UNKNOWN,
+    "InternalServiceError": OutcomeClass.UNKNOWN,
+    "RequestTimeout": OutcomeClass.UNKNOWN,
+    "ServiceUnavailable": OutcomeClass.UNAVAILABLE,
+    "Throttling": OutcomeClass.THROTTLED,
+    "ThrottlingException": OutcomeClass.THROTTLED,
+    "RequestThrottled": OutcomeClass.THROTTLED,
+    "TooManyRequestsException": OutcomeClass.THROTTLED,
+    "ValidationError": OutcomeClass.REJECTED,
+    "ValidationException": OutcomeClass.REJECTED,
+}
+
+# https://docs.aws.amazon.com/ses/latest/APIReference-V2/API_SendEmail.html#API_SendEmail_Errors
+SES: Final[Mapping[str, OutcomeClass]] = {
+    **AWS_COMMON,
+    "AccountSuspendedException": OutcomeClass.AUTH,
+    "BadRequestException": OutcomeClass.REJECTED,
+    "LimitExceededException": OutcomeClass.QUOTA,
+    "MailFromDomainNotVerifiedException": OutcomeClass.AUTH,
+    "MessageRejected": OutcomeClass.REJECTED,
+    "NotFoundException": OutcomeClass.AUTH,  # the configuration set or identity is not there: no row's fault
+    "SendingPausedException": OutcomeClass.AUTH,
+}
+
+# https://docs.aws.amazon.com/sns/latest/api/API_Publish.html#API_Publish_Errors
+SNS: Final[Mapping[str, OutcomeClass]] = {
+    **AWS_COMMON,
+    "EndpointDisabled": OutcomeClass.REJECTED,
+    "EndpointDisabledException": OutcomeClass.REJECTED,
+    "InvalidParameter": OutcomeClass.REJECTED,
+    "InvalidParameterException": OutcomeClass.REJECTED,
+    "InvalidSecurity": OutcomeClass.AUTH,
+    "KMSAccessDenied": OutcomeClass.AUTH,
+    "KMSDisabled": OutcomeClass.AUTH,
+    "KMSInvalidState": OutcomeClass.AUTH,
+    "KMSNotFound": OutcomeClass.AUTH,
+    "KMSOptInRequired": OutcomeClass.AUTH,
+    "KMSThrottling": OutcomeClass.THROTTLED,
+    "NotFound": OutcomeClass.AUTH,
+    "OptedOut": OutcomeClass.REJECTED,
+    "ParameterValueInvalid": OutcomeClass.REJECTED,
+    "PlatformApplicationDisabled": OutcomeClass.AUTH,
+}
+
+_SERVER_ERROR: Final = 500
+_UNAVAILABLE: Final = 503
+_TOO_MANY: Final = 429
+_REFUSED: Final = frozenset({401, 403})
+
+
+def meaning(codes: Mapping[str, OutcomeClass], code: str, http_status: int) -> OutcomeClass:
+    """Return the class of an error code, or of its HTTP status where nobody has seen the code before.
+
+    An unseen 4xx is tried again within the message's receives and then held as exhausted: it may be the row's fault or
+    ours, and neither dropping it nor trying for ever is safe.
+    """
+    if code in codes:
+        return codes[code]
+    if http_status == _TOO_MANY:
+        return OutcomeClass.THROTTLED
+    if http_status in _REFUSED:
+        return OutcomeClass.AUTH
+    if http_status == _UNAVAILABLE:
+        return OutcomeClass.UNAVAILABLE
+    if http_status >= _SERVER_ERROR:
+        return OutcomeClass.UNKNOWN
+    return OutcomeClass.UNAVAILABLE

@@ -1,0 +1,50 @@
+"""Lambda entry point of the reconciler, woken every minute by EventBridge Scheduler."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from aws_lambda_powertools.metrics import MetricUnit
+
+from functions import names
+from functions.adapters.clock import utc_now
+from functions.adapters.environment import ReconcilerEnvironment
+from functions.adapters.providers import DEDUPE
+from functions.adapters.sqs import SqsDeliveryQueues
+from functions.adapters.telemetry import logger, metrics
+from functions.adapters.wiring import ledger, sqs
+from functions.reconciler.reconciler import Finding, Reconciler
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools.utilities.typing import LambdaContext
+
+SPARE_S: Final = 5
+
+environment = ReconcilerEnvironment.load()
+reconciler = Reconciler(
+    ledger=ledger(environment),
+    queues=SqsDeliveryQueues(sqs(), environment.queue_urls),
+    clock=utc_now,
+    shards=environment.shards,
+    silence_after=timedelta(seconds=environment.silence_after_s),
+    dedupe={channel: DEDUPE[provider] for channel, provider in environment.providers.items()},
+)
+
+
+@metrics.log_metrics(raise_on_empty_metrics=False)
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - the sweep reads the rows, not the event
+    """Sweep once; return how many rows were found in which state."""
+    left_s = context.get_remaining_time_in_millis() / 1000
+    sweep = reconciler.sweep(stop_at=utc_now() + timedelta(seconds=max(left_s - SPARE_S, left_s / 2)))
+    mended = sum(
+        count for finding, count in sweep.found.items() if finding not in {Finding.FINISHED, Finding.ALL_RIGHT}
+    )
+    metrics.add_metric(names.METRIC_RECOVERED, MetricUnit.Count, mended)
+    told = {
+        "found": {str(finding): count for finding, count in sorted(sweep.found.items())},
+        "not_enqueued": sweep.not_enqueued,
+        "unfinished": sweep.unfinished,
+    }
+    logger.info("reconciler.finished", extra=told)
+    return told

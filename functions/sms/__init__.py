@@ -1,0 +1,1 @@
+"""The sms channel's consumer."""

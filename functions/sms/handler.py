@@ -1,0 +1,20 @@
+"""Lambda entry point of the sms consumer, fed by its queue."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from functions.adapters.channel_consumer import ChannelConsumer
+from functions.adapters.telemetry import metrics
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
+    from aws_lambda_powertools.utilities.typing import LambdaContext
+
+consumer = ChannelConsumer.from_environment()
+
+
+@metrics.log_metrics(raise_on_empty_metrics=False)
+def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
+    """Work a batch of messages off; return those that are not done."""
+    return consumer.handle(event, context)
