@@ -20,8 +20,8 @@ from stacks.storage import Storage
 class Channel(Construct):
     """Queue and dead-letter queue of a channel, and the function that hands its deliveries to the provider.
 
-    SQS alone moves messages to the dead-letter queue, and they can only go back to this queue: the console's "redrive to
-    source" then works for every one of them.
+    SQS alone moves messages to the dead-letter queue, and only from this queue: the console's "redrive to source" then
+    works for every one of them.
     """
 
     def __init__(
@@ -56,7 +56,11 @@ class Channel(Construct):
             description=f"Hands the {name} deliveries of data region {deployment.data_region} to {settings.provider}",
             timeout_s=settings.timeout_s,
             memory_mb=settings.memory_mb,
-            environment={**storage.environment(), **_environment(deployment, name, settings)},
+            environment={
+                **storage.environment(),
+                names.ENV_QUEUE_URL: self.queue.queue_url,
+                **_environment(deployment, name, settings),
+            },
             statements=[*self._statements(storage), *_may_send(self, deployment, settings)],
         )
         _explain_wildcards(self.consumer, settings)
@@ -103,9 +107,8 @@ def _environment(deployment: Deployment, name: str, settings: ChannelSettings) -
         names.ENV_CHANNEL: name,
         names.ENV_PROVIDER: settings.provider,
         names.ENV_SENDER: settings.sender,
-        names.ENV_MAX_RECEIVE_COUNT: str(settings.max_receive_count),
         names.ENV_BACKOFF_S: ",".join(str(wait) for wait in settings.backoff_s),
-        names.ENV_SEND_TIMEOUT_S: f"{settings.send_timeout_s:g}",
+        names.ENV_SEND_TIMEOUT_S: str(settings.send_timeout_s),
         names.ENV_SITE_URL: deployment.region.site_url,
     }
 
@@ -142,6 +145,6 @@ def _explain_wildcards(consumer: Function, settings: ChannelSettings) -> None:
         Validations.of(consumer.role).acknowledge(
             Acknowledgment(
                 id="AwsSolutions-IAM5[Resource::*]",
-                reason="A text goes to a phone number, which has no ARN: the resource can only be *. Topics are denied.",
+                reason="A text goes to a phone number, which has no ARN, so the resource is *. Topics are denied.",
             )
         )

@@ -197,7 +197,7 @@ class _Channel(_Entries):
     ]
     timeout_s: Annotated[int, _whole(2, LONGEST_FUNCTION_S, "seconds that one batch may take; Lambda's limit")]
     send_timeout_s: Annotated[
-        float, _number(0.1, LONGEST_FUNCTION_S, "seconds that the provider may take to answer one send")
+        int, _whole(1, LONGEST_FUNCTION_S, "seconds that the provider may take to answer one send")
     ]
     memory_mb: Annotated[int, _whole(128, 10_240, "Lambda's limits; a full CPU comes with 1769")]
     backoff_s: Annotated[

@@ -24,8 +24,8 @@ class Wakeup(Construct):
 
     Work is derived from that time and never from the clock, so a late, repeated or hand-made invocation does the same.
     Scheduler hands over asynchronously, so an invocation can be lost in two places: before Lambda took it
-    (`undelivered`) and after the function failed (`failed`). Neither queue is a delivery's DLQ: what no queue sent cannot
-    be redriven.
+    (`undelivered`) and after the function failed (`failed`). Neither queue is a delivery's DLQ: what no queue sent,
+    SQS cannot send back.
     """
 
     def __init__(
