@@ -29,8 +29,8 @@ class DynamoCustomers:
     def digest_material(self, customer_id: str, since: date) -> tuple[Profile | None, Sequence[Activity]]:
         """Return profile and activity with a single query.
 
-        `ACTIVITY#...` sorts before `PROFILE`, so the range from the period's first day to the profile holds both. It starts
-        a day early because the week begins at local midnight.
+        `ACTIVITY#...` sorts before `PROFILE`, so the range from the period's first day to the profile holds both. It
+        starts a day early because the week begins at local midnight.
         """
         first = f"{ACTIVITY}{(since - timedelta(days=1)).isoformat()}"
         profile: Profile | None = None

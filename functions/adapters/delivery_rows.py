@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 def to_row(delivery: Delivery, *, shards: int) -> dict[str, Plain]:
     """Return the attributes of a delivery's row; those that it does not have are None.
 
-    An open row is in `attention`; a finished one leaves it and enters `by_period`. Both changes happen once in a delivery's
-    life on the straight way, because each costs index writes.
+    An open row is in `attention`; a finished one leaves it and enters `by_period`. Both happen once in a delivery's life
+    on the straight way, because each costs index writes.
     """
     shard = shard_of(delivery.delivery_id.customer_id, shards)
     finished = delivery.status in FINISHED

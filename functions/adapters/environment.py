@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from functions import names
 from functions.core.identity import Channel
 
 if TYPE_CHECKING:
@@ -27,33 +26,35 @@ Pauses = Annotated[tuple[Seconds, ...], BeforeValidator(_seconds)]
 
 
 class CommonEnvironment(BaseModel):
-    """What every function needs."""
+    """What every function needs. A field's name is its variable's (`functions/names.py`), in small letters."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    data_region: str = Field(alias=names.ENV_DATA_REGION, min_length=1)
-    customers_table: str = Field(alias=names.ENV_CUSTOMERS_TABLE, min_length=1)
-    deliveries_table: str = Field(alias=names.ENV_DELIVERIES_TABLE, min_length=1)
-    control_table: str = Field(alias=names.ENV_CONTROL_TABLE, min_length=1)
-    shards: int = Field(alias=names.ENV_SHARDS, ge=1)
-    keep_deliveries_days: int = Field(alias=names.ENV_KEEP_DELIVERIES_DAYS, ge=1)
+    data_region: str = Field(min_length=1)
+    customers_table: str = Field(min_length=1)
+    deliveries_table: str = Field(min_length=1)
+    control_table: str = Field(min_length=1)
+    shards: int = Field(ge=1)
+    keep_deliveries_days: int = Field(ge=1)
 
     @classmethod
     def load(cls, variables: Mapping[str, str] = os.environ) -> Self:
         """Read and check the environment. Raises EnvironmentFaultError, without values: some of them may be secret."""
         try:
-            return cls.model_validate(dict(variables))
+            return cls.model_validate({name.lower(): value for name, value in variables.items()})
         except ValidationError as error:
-            faults = "; ".join(f"{detail['loc'][0]}: {detail['msg']}" for detail in error.errors(include_input=False))
+            faults = "; ".join(
+                f"{str(detail['loc'][0]).upper()}: {detail['msg']}" for detail in error.errors(include_input=False)
+            )
             raise EnvironmentFaultError(faults) from None
 
 
 class PublisherEnvironment(CommonEnvironment):
     """What functions need that put ids on the queues."""
 
-    email_queue_url: str = Field(alias=names.queue_url_env("email"), min_length=1)
-    sms_queue_url: str = Field(alias=names.queue_url_env("sms"), min_length=1)
-    attention_after_s: Seconds = Field(alias=names.ENV_ATTENTION_AFTER_S)
+    email_queue_url: str = Field(min_length=1)
+    sms_queue_url: str = Field(min_length=1)
+    attention_after_s: Seconds
 
     @property
     def queue_urls(self) -> Mapping[Channel, str]:
@@ -64,16 +65,16 @@ class PublisherEnvironment(CommonEnvironment):
 class PlannerEnvironment(PublisherEnvironment):
     """What the planner needs."""
 
-    expires_after_s: Seconds = Field(alias=names.ENV_EXPIRES_AFTER_S)
-    max_lateness_s: Seconds = Field(alias=names.ENV_MAX_LATENESS_S)
+    expires_after_s: Seconds
+    max_lateness_s: Seconds
 
 
 class ReconcilerEnvironment(PublisherEnvironment):
     """What the reconciler needs."""
 
-    silence_after_s: Seconds = Field(alias=names.ENV_SILENCE_AFTER_S)
-    email_provider: str = Field(alias=names.provider_env("email"))
-    sms_provider: str = Field(alias=names.provider_env("sms"))
+    silence_after_s: Seconds
+    email_provider: str
+    sms_provider: str
 
     @property
     def providers(self) -> Mapping[Channel, str]:
@@ -84,10 +85,10 @@ class ReconcilerEnvironment(PublisherEnvironment):
 class ConsumerEnvironment(CommonEnvironment):
     """What a channel's consumer needs."""
 
-    channel: Channel = Field(alias=names.ENV_CHANNEL)
-    queue_url: str = Field(alias=names.ENV_QUEUE_URL, min_length=1)
-    provider: str = Field(alias=names.ENV_PROVIDER)
-    sender: str = Field(alias=names.ENV_SENDER, min_length=1, repr=False)
-    site_url: str = Field(alias=names.ENV_SITE_URL, min_length=1)
-    backoff_s: Pauses = Field(alias=names.ENV_BACKOFF_S)
-    send_timeout_s: int = Field(alias=names.ENV_SEND_TIMEOUT_S, ge=1)
+    channel: Channel
+    queue_url: str = Field(min_length=1)
+    provider: str
+    sender: str = Field(min_length=1, repr=False)
+    site_url: str = Field(min_length=1)
+    backoff_s: Pauses
+    send_timeout_s: int = Field(ge=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from aws_lambda_powertools.utilities.idempotency import IdempotencyConfig, idempotent_function
 from aws_lambda_powertools.utilities.idempotency.exceptions import (
@@ -63,7 +63,7 @@ class IdempotentSender:
         return None if row is None else row.lease_until
 
     def _decorated(self, provider: Provider) -> Callable[..., Any]:
-        @idempotent_function(
+        @idempotent_function(  # type: ignore[untyped-decorator]
             data_keyword_argument="delivery_id",
             persistence_store=self._layer,
             config=self._config,
@@ -73,4 +73,4 @@ class IdempotentSender:
             # One thing only: whatever happens in here lies between the claim and the settlement.
             return asdict(provider.send(delivery, envelope))
 
-        return send_once
+        return cast("Callable[..., Any]", send_once)

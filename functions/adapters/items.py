@@ -1,7 +1,7 @@
 """DynamoDB's attribute values to and from plain Python.
 
-Rows hold text, whole numbers, booleans, lists and maps only; written by hand because boto3's serializer goes through Decimal and costs
-several times the CPU on the planner's hot path.
+Rows hold text, whole numbers, booleans, lists and maps only. Written by hand because boto3's serializer goes through
+Decimal and costs several times the CPU on the planner's hot path.
 """
 
 from __future__ import annotations

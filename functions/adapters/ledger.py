@@ -50,7 +50,7 @@ class DynamoLedger:
         """Move a row to `sending` with the next attempt number, in one conditional write.
 
         ```
-        read ──── claim (attempt n+1, lease_until = the invocation's end) ──── send ──── settle (if attempt is still n+1)
+        read ── claim (attempt n+1, lease_until = the invocation's end) ── send ── settle (if attempt is still n+1)
                      │ somebody claimed since the read: attempt differs, refused
                      └ it was skipped, expired or settled since: status differs, refused
         ```
@@ -68,7 +68,7 @@ class DynamoLedger:
         if before.status is not Status.QUEUED or before.enqueued_at is None:
             # The straight way leaves the index entry alone; a row that comes back is looked at when its lease ends.
             after = replace(after, attention_at=claim.lease_until)
-        # A row that is already `sending` is claimed again only by who saw its lease run out; the attempt number fences it.
+        # A row that is `sending` is claimed again only by who saw its lease run out; the attempt number fences it.
         if self._update(before, after):
             return after
         current = self.read([str(before.delivery_id)]).get(str(before.delivery_id))
@@ -152,10 +152,10 @@ class DynamoLedger:
         }
 
 
-def update_of(before: Delivery, after: Delivery, *, shards: int) -> Any:  # noqa: ANN401 - keyword arguments of update_item
+def update_of(before: Delivery, after: Delivery, *, shards: int) -> Any:  # noqa: ANN401 - update_item's arguments
     """Return the UpdateItem arguments that turn one row into the other: only what differs is written.
 
-    Fenced by `attempt`, and allowed only from the states that may become the new one (or, where the state stays, from it).
+    Fenced by `attempt`, and allowed only from states that may become the new one (or from itself, where it stays).
     """
     old, new = to_row(before, shards=shards), to_row(after, shards=shards)
     changed = {name: value for name, value in new.items() if value != old[name]}

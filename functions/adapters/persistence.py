@@ -1,7 +1,7 @@
 """The delivery row as the Powertools idempotency record: put is the claim, update the settlement, delete the release.
 
-One truth and one write per step. Powertools' own layer neither fences its updates nor keeps a failed state, and hides the delivery
-behind a hash (aws_lambda_powertools/utilities/idempotency/persistence, 3.37.0).
+One truth and one write per step. Powertools' own layer neither fences its updates nor keeps a failed state, and hides
+the delivery behind a hash (aws_lambda_powertools/utilities/idempotency/persistence, 3.37.0).
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ class Intent:
 
 
 class DeliveryPersistence(BasePersistenceLayer):
-    """Keeps idempotency records in the ledger. The engine calls the four methods below by keyword, so names are fixed."""
+    """Keeps idempotency records in the ledger. The engine calls its methods by keyword, so their names are fixed."""
 
     def __init__(self, ledger: Ledger, *, provider: str, dedupe: Dedupe, clock: Clock) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._ledger = ledger
         self._provider = provider
         self._dedupe = dedupe

@@ -33,8 +33,8 @@ class SqsDeliveryQueues:
     def publish(self, deliveries: Sequence[Delivery], *, delay_s: int = 0) -> EnqueueReceipt:
         """Send ids to their channels, ten in a request.
 
-        SendMessageBatch answers 200 with failed entries in it, and a request may fail as a whole; either way the receipt says
-        which deliveries went. An id that is sent twice does no harm, so an unclear failure counts as not sent.
+        SendMessageBatch answers 200 with failed entries in it, and a request may fail as a whole; either way the
+        receipt says which deliveries went. An id sent twice does no harm, so an unclear failure counts as not sent.
         """
         sent: list[Delivery] = []
         failed: list[tuple[Delivery, str]] = []

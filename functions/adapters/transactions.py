@@ -21,7 +21,7 @@ TRIES: Final = 5
 
 
 def transact(client: DynamoDBClient, actions: Sequence[Any]) -> None:
-    """Write all actions or none. Waits out conflicts; raises ClientError when a condition failed or nothing else helped."""
+    """Write all actions or none, waiting out conflicts. Raises ClientError when a condition failed or waiting did."""
     for pause_s in _pauses():
         try:
             client.transact_write_items(TransactItems=actions)

@@ -47,7 +47,7 @@ class FailureClass(StrEnum):
     EXHAUSTED = "exhausted"
 
 
-# The one table of transitions: every conditional write takes its condition from it, and the state diagram is drawn from it.
+# The one table of transitions. Every conditional write takes its condition from it; the state diagram is drawn from it.
 TRANSITIONS: Final[Mapping[Status, frozenset[Status]]] = {
     Status.PLANNED: frozenset({Status.QUEUED, Status.SENDING, Status.SKIPPED, Status.EXPIRED, Status.DEAD_LETTER}),
     Status.QUEUED: frozenset({Status.QUEUED, Status.SENDING, Status.SKIPPED, Status.EXPIRED, Status.DEAD_LETTER}),

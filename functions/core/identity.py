@@ -24,7 +24,7 @@ class Topic(StrEnum):
 
 
 class InvalidIdError(ValueError):
-    """The id cannot be used; the text says why and what would be right. It never repeats the id, which may be personal."""
+    """The id cannot be used; the text says why and what would be right, and never repeats what may be personal."""
 
 
 _OPAQUE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -34,8 +34,8 @@ _PHONE_LIKE: Final = re.compile(r"(?:[0-9][-_]?){9,15}")
 def opaque_id(text: str, *, field: str) -> str:
     """Check an id that will stand in keys, messages, tags and logs, and so must not say who the person is.
 
-    1 to 64 letters, digits, `-` or `_`, starting with a letter or digit; nothing that reads as an email address or a phone
-    number. Raises InvalidIdError.
+    1 to 64 letters, digits, `-` or `_`, starting with a letter or digit; nothing that reads as an email address or a
+    phone number. Raises InvalidIdError.
     """
     if "@" in text:
         msg = f"{field}: looks like an email address; use an opaque id such as c-10428"

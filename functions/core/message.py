@@ -45,8 +45,8 @@ class DeliveryMessage(BaseModel):
 def read_message(body: str, *, channel: Channel) -> tuple[DeliveryMessage, DeliveryId]:
     """Read a body that arrived on a channel's queue.
 
-    Raises PoisonError for what does not parse, an unknown schema version, or another channel's message. Its text names the
-    field but never a value: whatever was sent here may hold anything.
+    Raises PoisonError for what does not parse, an unknown schema version, or another channel's message. Its text names
+    the field but never a value: whatever was sent here may hold anything.
     """
     try:
         message = DeliveryMessage.model_validate_json(body)

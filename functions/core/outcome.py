@@ -62,8 +62,8 @@ class Ruling:
 def ruling(outcome: OutcomeClass, dedupe: Dedupe) -> Ruling:
     """Return the rule for a class of outcome, given what the provider can do about duplicates.
 
-    An answer that nobody got may still be an acceptance. A provider that knows our key may be asked again; with one that
-    does not, the row waits.
+    An answer that nobody got may still be an acceptance. A provider that knows our key may be asked again; with one
+    that does not, the row waits.
     """
     if outcome is OutcomeClass.UNKNOWN:
         if dedupe is Dedupe.NONE:

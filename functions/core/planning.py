@@ -41,8 +41,8 @@ class SchedulePlan:
 def plan_schedule(schedule: Schedule, *, now: datetime, rules: PlanningRules) -> SchedulePlan:
     """Plan one run of a schedule: the one at its `next_run_at`, which lies in the past.
 
-    A schedule that missed several weeks is planned one run at a time, oldest first, so that each week has its rows and an
-    expired one says so instead of vanishing. Raises UnknownTimeZoneError.
+    A schedule that missed several weeks is planned one run at a time, oldest first, so that each week has its rows and
+    an expired one says so instead of vanishing. Raises UnknownTimeZoneError.
     """
     if isinstance(schedule, DigestSchedule):
         return _plan_digest(schedule, now=now, rules=rules)
@@ -91,7 +91,7 @@ def check_lateness(scheduled_time: datetime, *, now: datetime, limit: timedelta)
     if now - scheduled_time > limit:
         hours = limit.total_seconds() / 3600
         msg = (
-            f"scheduled_time: {scheduled_time:%Y-%m-%dT%H:%MZ} is more than {hours:g} h ago; what is due is planned by the "
-            "next wake-up, or plan this time on purpose with `digest plan --at`"
+            f"scheduled_time: {scheduled_time:%Y-%m-%dT%H:%MZ} is more than {hours:g} h ago; what is due is planned by "
+            "the next wake-up, or plan this time on purpose with `digest plan --at`"
         )
         raise TooLateError(msg)

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from functions.core.customer import Activity, Profile, ReminderSchedule, Schedule
     from functions.core.delivery import Attention, Delivery
     from functions.core.envelope import Envelope
-    from functions.core.identity import Channel
     from functions.core.outcome import Dedupe, Outcome
     from functions.core.planning import SchedulePlan
 
@@ -159,5 +158,3 @@ class Sender(Protocol):
         Raises InFlightError, and LeaseLostError when the result could not be written.
         """
         ...
-
-

@@ -48,7 +48,13 @@ class Planner:
     max_lateness: timedelta
 
     def run(
-        self, *, scheduled_time: datetime, shards: Sequence[int], owner: str, stop_at: datetime, on_purpose: bool = False
+        self,
+        *,
+        scheduled_time: datetime,
+        shards: Sequence[int],
+        owner: str,
+        stop_at: datetime,
+        on_purpose: bool = False,
     ) -> PlannerReport:
         """Plan the shards in turn and stop taking pages at `stop_at`.
 
@@ -81,7 +87,7 @@ class Planner:
             try:
                 plans.append(plan_schedule(schedule, now=self.clock(), rules=self.rules))
             except UnknownTimeZoneError:
-                # One bad row never blocks a page. It stays due, so it shows up as the oldest due row until it is mended.
+                # One bad row never blocks a page. It stays due, so it shows as the oldest due row until it is mended.
                 report.failed.append(schedule.customer_id)
         committed = self.book.commit(plans)
         sending = self.queues.publish(committed.planned)

@@ -25,7 +25,7 @@ CONNECT_TIMEOUT_S = 2
 
 
 def one_attempt(timeout_s: int) -> Config:
-    """Return a client configuration that never sends twice: a retry inside the SDK would be one nobody sees or counts."""
+    """Return a client configuration that never sends twice: nobody would see or count a retry inside the SDK."""
     return Config(
         connect_timeout=min(CONNECT_TIMEOUT_S, timeout_s),
         read_timeout=timeout_s,
