@@ -3,8 +3,8 @@
     with Emulator(Path("out/demo")) as emulator:
         emulator.client("sqs", "us-east-1").list_queues()
 
-Everything it starts is one process group, functions included, and everything it writes is one temporary folder: both are
-gone when the block is left, on Ctrl-C and when this process dies as well. Only its log, `emulator.log`, stays.
+Everything it starts is one process group, functions included, and everything it writes is one temporary folder: both
+are gone when the block is left, on Ctrl-C and when this process dies as well. Only its log, `emulator.log`, stays.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Final, Self
+from typing import Any, Final, Self
 
 import boto3
 import psutil

@@ -5,8 +5,8 @@ ministack's own environment variables, and ends it. It dies with its starter: st
 
 What is added to ministack, each written for the version pinned in requirements/dev.in and refused on any other shape:
 
-- Context attributes (`<aws.scheduler.scheduled-time>` and its siblings) in a schedule's input, which ministack hands over
-  literally. The planner's idea of time is that attribute, so without it nothing would be planned.
+- Context attributes (`<aws.scheduler.scheduled-time>` and its siblings) in a schedule's input, which ministack hands
+  over literally. The planner's idea of time is that attribute, so without it nothing would be planned.
 - `/_local/sent`: what was sent, with its region. Ministack's own list of emails does not say where one was sent from.
 - Functions run under the plain interpreter, outside the virtual environment, so that a dependency missing from the
   bundle is missed here as it would be in Lambda.
@@ -28,7 +28,7 @@ import uuid
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TypeAlias
 
 SENT_PATH: Final = "/_local/sent"
 # Schedules are looked at this often. AWS is punctual to the minute; ministack's own 10 s would be most of a local run.
@@ -37,7 +37,7 @@ SCHEDULE_TICK_S: Final = 1
 OCCURRENCE_WINDOW: Final = timedelta(minutes=5)
 CONTEXT_ATTRIBUTE: Final = re.compile(r"<aws\.scheduler\.(scheduled-time|schedule-arn|execution-id|attempt-number)>")
 
-type_of_app = Callable[[Mapping[str, Any], Any, Any], Awaitable[None]]
+Application: TypeAlias = Callable[[Mapping[str, Any], Any, Any], Awaitable[None]]
 
 
 class EmulatorChangedError(RuntimeError):
@@ -132,7 +132,7 @@ def require(module: Any, name: str) -> None:
 
 
 def parse_expressions_once(dynamodb: Any) -> None:
-    """Remember what an expression parsed to. Ministack parses a key condition anew for each row of an index partition."""
+    """Remember what an expression parsed to: ministack parses a key condition anew for each row of a partition."""
     for name in ("_tokenize", "_condition_syntax_error"):
         require(dynamodb, name)
     tokens = functools.lru_cache(maxsize=4096)(dynamodb._tokenize)
@@ -156,7 +156,7 @@ def sent_texts(sns: Any) -> Iterator[dict[str, Any]]:
         yield from ({"Region": region, **record} for record in list(records))
 
 
-def with_sent_route(app: type_of_app, ses: Any, sns: Any) -> type_of_app:
+def with_sent_route(app: Application, ses: Any, sns: Any) -> Application:
     """The application `app`, and `GET /_local/sent`: `{"emails": [...], "texts": [...]}`."""
     require(ses, "_sent_emails")
     require(sns, "_sms_messages")
@@ -199,7 +199,7 @@ def main() -> NoReturn:
     config.bind = [f"127.0.0.1:{os.environ['GATEWAY_PORT']}"]
     config.loglevel = "WARNING"
     config.keep_alive_timeout = 75
-    asyncio.run(serve(with_sent_route(app, ses, sns), config))  # type: ignore[arg-type]
+    asyncio.run(serve(with_sent_route(app, ses, sns), config))
     sys.exit(0)
 
 
