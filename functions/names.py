@@ -24,7 +24,7 @@ NEXT_RUN_AT: Final = "next_run_at"
 
 # Index `attention` of the deliveries table: open rows, and rows that wait for a person.
 ATTENTION_INDEX: Final = "attention"
-ATTENTION: Final = "attention"  # "<why>#<shard>"
+ATTENTION: Final = "attention"  # "<why>#<channel>#<shard>"
 ATTENTION_AT: Final = "attention_at"
 
 # Index `by_period` of the deliveries table: finished rows, written once, at their end.

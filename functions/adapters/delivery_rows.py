@@ -15,13 +15,15 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from functions.adapters.items import Plain
+    from functions.core.delivery import Attention
+    from functions.core.identity import Channel
 
 
 def to_row(delivery: Delivery, *, shards: int) -> dict[str, Plain]:
     """Return the attributes of a delivery's row; those that it does not have are None.
 
-    An open row is in `attention`; a finished one leaves it and enters `by_period`. Both happen once in a delivery's life
-    on the straight way, because each costs index writes.
+    An open row is in `attention`; a finished one leaves it and enters `by_period`. Both happen once in the life of a
+    delivery on the straight way, because each costs index writes.
     """
     shard = shard_of(delivery.delivery_id.customer_id, shards)
     finished = delivery.status in FINISHED
@@ -45,11 +47,23 @@ def to_row(delivery: Delivery, *, shards: int) -> dict[str, Plain]:
         "skip_reason": None if delivery.skip_reason is None else str(delivery.skip_reason),
         "failure": None if delivery.failure is None else _failure(delivery.failure),
         "history": [_attempt(one) for one in delivery.history] or None,
-        names.ATTENTION: None if finished else f"{ATTENTION_OF[delivery.status]}#{shard}",
+        names.ATTENTION: None
+        if finished
+        else attention_partition(ATTENTION_OF[delivery.status], delivery.delivery_id.channel, shard),
         names.ATTENTION_AT: None if finished else to_text(delivery.attention_at or delivery.selected_at),
-        names.PERIOD_SHARD: f"{delivery.period}#{shard}" if finished else None,
+        names.PERIOD_SHARD: period_partition(delivery.period, shard) if finished else None,
         names.PERIOD_END: period_end(delivery) if finished else None,
     }
+
+
+def attention_partition(why: Attention, channel: Channel, shard: int) -> str:
+    """`retryable#email#3`: a channel that is halted is left alone without reading what waits in it."""
+    return f"{why}#{channel}#{shard}"
+
+
+def period_partition(period: str, shard: int) -> str:
+    """`2026-11-23#3`."""
+    return f"{period}#{shard}"
 
 
 def period_end(delivery: Delivery) -> str:

@@ -42,10 +42,10 @@ class IdempotentSender:
         self._owner = context.aws_request_id
         self._config.register_lambda_context(context)
 
-    def send(self, delivery: Delivery, envelope: Envelope, *, last_receive: bool) -> Outcome:
+    def send(self, delivery: Delivery, envelope: Envelope, *, pause_s: int | None) -> Outcome:
         """Claim, send once and settle. Raises InFlightError, or LeaseLostError when the row moved on meanwhile."""
         delivery_id = str(delivery.delivery_id)
-        self._layer.intend(Intent(delivery, fingerprint(envelope), self._owner, last_receive))
+        self._layer.intend(Intent(delivery, fingerprint(envelope), self._owner, pause_s))
         try:
             held = self._send_once(delivery_id=delivery_id, delivery=delivery, envelope=envelope)
         except IdempotencyAlreadyInProgressError as error:

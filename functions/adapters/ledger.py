@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore.exceptions import ClientError
 
 from functions import names
-from functions.adapters.delivery_rows import from_row, to_row
+from functions.adapters.delivery_rows import attention_partition, from_row, to_row
 from functions.adapters.items import from_item, to_value
 from functions.adapters.transactions import CANCELLED, CONDITION_FAILED, cancellation_codes, transact
 from functions.core.delivery import Delivery, Status, may_become
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from functions.core.delivery import Attention
+    from functions.core.identity import Channel
 
 BATCH_GET_LIMIT: Final = 100  # keys in one BatchGetItem
 TRANSACTION_LIMIT: Final = 100  # actions in one TransactWriteItems
@@ -89,14 +90,17 @@ class DynamoLedger:
         while page := list(islice(remaining, TRANSACTION_LIMIT)):
             self._mark_page(page, at)
 
-    def needing_attention(self, why: Attention, shard: int, until: datetime) -> Iterator[str]:
+    def needing_attention(self, why: Attention, channel: Channel, shard: int, until: datetime) -> Iterator[str]:
         """Ids in the `attention` index whose time has come, oldest first."""
         pages = self._client.get_paginator("query").paginate(
             TableName=self._table,
             IndexName=names.ATTENTION_INDEX,
             KeyConditionExpression="#attention = :attention AND #at <= :until",
             ExpressionAttributeNames={"#attention": names.ATTENTION, "#at": names.ATTENTION_AT},
-            ExpressionAttributeValues={":attention": {"S": f"{why}#{shard}"}, ":until": {"S": to_text(until)}},
+            ExpressionAttributeValues={
+                ":attention": {"S": attention_partition(why, channel, shard)},
+                ":until": {"S": to_text(until)},
+            },
             ProjectionExpression=names.DELIVERY_ID,
         )
         for page in pages:

@@ -41,7 +41,7 @@ class Intent:
     row: Delivery
     fingerprint: str
     owner: str
-    last_receive: bool
+    pause_s: int | None
 
 
 class DeliveryPersistence(BasePersistenceLayer):
@@ -107,7 +107,7 @@ class DeliveryPersistence(BasePersistenceLayer):
             claimed,
             outcome,
             dedupe=self._dedupe,
-            last_receive=self._intents[delivery_id].last_receive,
+            pause_s=self._intents[delivery_id].pause_s,
             at=self._clock(),
         )
         if self._ledger.write(claimed, after):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from math import ceil
 from typing import TYPE_CHECKING, Final
 
 from functions.core.delivery import FINISHED, Delivery, SkipReason, Status
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from functions.core.ports import Clock, Ledger, Sender
 
 AT_ONCE: Final = 0
+WAITED_FOR_S: Final = 5  # a message this little early is kept; an earlier one is dropped, the row being looked after
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,7 @@ class Note(StrEnum):
     ABANDONED = "lease_ran_out"
     IN_FLIGHT = "in_flight"
     FAILED = "attempt_failed"
+    EARLY = "early"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,24 +137,31 @@ class Consumer:
         if now >= row.expires_at:
             self.ledger.write(row, expired(row))
             return Disposition(Note.EXPIRED, delivery=row)
-        return None
+        return _early(row, now)
 
     def _send(self, row: Delivery, received: Received) -> Disposition:
         composed = self.composer.compose(row)
         if isinstance(composed, SkipReason):
             self.ledger.write(row, skipped(row, composed))
             return Disposition(Note.SKIPPED, delivery=row, skip_reason=composed)
-        last_receive = self.backoff.is_last(received.receive_count)
+        last = self.backoff.is_last(received.receive_count)
+        pause = self.backoff.pause_s(received.receive_count)
         try:
-            outcome = self.sender.send(row, composed, last_receive=last_receive)
+            outcome = self.sender.send(row, composed, pause_s=None if last else pause)
         except InFlightError as error:
             return _in_flight(row, error.lease_until, self.clock())
         if outcome.replayed:
             return Disposition(Note.DUPLICATE, delivery=row)
         if ruling(outcome.outcome, self.dedupe).message is Acknowledgement.DONE:
             return Disposition(Note.SETTLED, delivery=row, outcome=outcome)
-        pause = self.backoff.pause_s(received.receive_count)
         return Disposition(Note.FAILED, visible_in_s=pause, delivery=row, outcome=outcome)
+
+
+def _early(row: Delivery, now: datetime) -> Disposition | None:
+    if row.next_attempt_at is None or row.next_attempt_at <= now:
+        return None
+    wait = ceil((row.next_attempt_at - now).total_seconds())
+    return Disposition(Note.EARLY, visible_in_s=wait if wait <= WAITED_FOR_S else None, delivery=row)
 
 
 def _in_flight(row: Delivery, lease_until: datetime | None, now: datetime) -> Disposition:

@@ -49,8 +49,19 @@ class FailureClass(StrEnum):
 
 # The one table of transitions. Every conditional write takes its condition from it; the state diagram is drawn from it.
 TRANSITIONS: Final[Mapping[Status, frozenset[Status]]] = {
-    Status.PLANNED: frozenset({Status.QUEUED, Status.SENDING, Status.SKIPPED, Status.EXPIRED, Status.DEAD_LETTER}),
-    Status.QUEUED: frozenset({Status.QUEUED, Status.SENDING, Status.SKIPPED, Status.EXPIRED, Status.DEAD_LETTER}),
+    Status.PLANNED: frozenset(
+        {Status.QUEUED, Status.SENDING, Status.RETRYABLE, Status.SKIPPED, Status.EXPIRED, Status.DEAD_LETTER}
+    ),
+    Status.QUEUED: frozenset(
+        {
+            Status.QUEUED,
+            Status.SENDING,
+            Status.RETRYABLE,  # put off: the gate is closed, or the pace does not allow it yet
+            Status.SKIPPED,
+            Status.EXPIRED,
+            Status.DEAD_LETTER,
+        }
+    ),
     Status.SENDING: frozenset(
         {
             Status.SENDING,  # a lease that ran out, with a provider that knows our key
@@ -60,7 +71,9 @@ TRANSITIONS: Final[Mapping[Status, frozenset[Status]]] = {
             Status.DEAD_LETTER,
         }
     ),
-    Status.RETRYABLE: frozenset({Status.QUEUED, Status.SENDING, Status.SKIPPED, Status.EXPIRED, Status.DEAD_LETTER}),
+    Status.RETRYABLE: frozenset(
+        {Status.QUEUED, Status.SENDING, Status.RETRYABLE, Status.SKIPPED, Status.EXPIRED, Status.DEAD_LETTER}
+    ),
     # Never `expired`: what may have been sent must not read as if it had not been.
     Status.UNCERTAIN: frozenset({Status.ACCEPTED, Status.RETRYABLE, Status.DEAD_LETTER}),
     Status.DEAD_LETTER: frozenset({Status.QUEUED, Status.SENDING, Status.SKIPPED, Status.EXPIRED}),

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from functions.core.customer import Activity, Profile, ReminderSchedule, Schedule
     from functions.core.delivery import Attention, Delivery
     from functions.core.envelope import Envelope
+    from functions.core.identity import Channel
     from functions.core.outcome import Dedupe, Outcome
     from functions.core.planning import SchedulePlan
 
@@ -89,8 +90,8 @@ class Ledger(Protocol):
         """Move `planned` rows to `queued`; rows that have moved on already stay as they are."""
         ...
 
-    def needing_attention(self, why: Attention, shard: int, until: datetime) -> Iterator[str]:
-        """Ids of rows that are to be looked at by `until`, oldest first. A hint: the rows decide."""
+    def needing_attention(self, why: Attention, channel: Channel, shard: int, until: datetime) -> Iterator[str]:
+        """Ids of a channel's rows that are to be looked at by `until`, oldest first. A hint: the rows decide."""
         ...
 
 
@@ -152,9 +153,10 @@ class Provider(Protocol):
 class Sender(Protocol):
     """A provider behind the ledger: claims, sends once, settles."""
 
-    def send(self, delivery: Delivery, envelope: Envelope, *, last_receive: bool) -> Outcome:
+    def send(self, delivery: Delivery, envelope: Envelope, *, pause_s: int | None) -> Outcome:
         """Return this attempt's outcome, or that of the attempt which finished the delivery before.
 
+        `pause_s` is how long the message would back off after a passing failure; None on its last allowed receive.
         Raises InFlightError, and LeaseLostError when the result could not be written.
         """
         ...

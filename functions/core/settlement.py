@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from functions.core.delivery import Attempt, Delivery, Failure, FailureClass, SkipReason, Status
 from functions.core.outcome import POLICY_VERSION, WAIT_S, Acknowledgement, Dedupe, Outcome, OutcomeClass, ruling
@@ -12,19 +12,21 @@ from functions.core.outcome import POLICY_VERSION, WAIT_S, Acknowledgement, Dedu
 if TYPE_CHECKING:
     from datetime import datetime
 
-LEASE_RAN_OUT = "lease_ran_out"
+LEASE_RAN_OUT: Final = "lease_ran_out"
+MESSAGE_OVERDUE_S: Final = 60  # how late a message that backs off may be before its id is published again
 
 
-def settled(claimed: Delivery, outcome: Outcome, *, dedupe: Dedupe, last_receive: bool, at: datetime) -> Delivery:
+def settled(claimed: Delivery, outcome: Outcome, *, dedupe: Dedupe, pause_s: int | None, at: datetime) -> Delivery:
     """Return the row after an attempt.
 
-    On the message's last allowed receive an outcome that would have backed off is `dead_letter (exhausted)`: SQS moves
-    the message to the dead-letter queue and no code runs there.
+    `pause_s` is for how long the message backs off if the outcome is a passing failure. On its last allowed receive it
+    is None, and the row becomes `dead_letter (exhausted)`: SQS moves the message to the dead-letter queue by itself.
     """
     rule = ruling(outcome.outcome, dedupe)
+    backs_off = rule.message is Acknowledgement.BACK_OFF
     status = rule.status
     failure_class: str = outcome.outcome
-    if rule.message is Acknowledgement.BACK_OFF and last_receive:
+    if backs_off and pause_s is None:
         status, failure_class = Status.DEAD_LETTER, FailureClass.EXHAUSTED
     after = replace(
         claimed,
@@ -37,10 +39,14 @@ def settled(claimed: Delivery, outcome: Outcome, *, dedupe: Dedupe, last_receive
     if status is Status.ACCEPTED:
         return replace(after, accepted_at=at, provider_reference=outcome.reference, failure=None, attention_at=None)
     after = replace(after, failure=Failure(failure_class, outcome.code, at), attention_at=at)
-    if status is Status.RETRYABLE:
-        again = at + timedelta(seconds=WAIT_S[outcome.outcome])
-        return replace(after, next_attempt_at=again, attention_at=again)
-    return after
+    if status is not Status.RETRYABLE:
+        return after
+    if backs_off and pause_s is not None:
+        # The message comes back by itself; the reconciler looks only whether it did.
+        again = at + timedelta(seconds=pause_s)
+        return replace(after, next_attempt_at=again, attention_at=again + timedelta(seconds=MESSAGE_OVERDUE_S))
+    again = at + timedelta(seconds=WAIT_S[outcome.outcome])
+    return replace(after, next_attempt_at=again, attention_at=again)
 
 
 def skipped(delivery: Delivery, reason: SkipReason) -> Delivery:
@@ -77,5 +83,5 @@ def abandoned(delivery: Delivery, *, dedupe: Dedupe, at: datetime) -> Delivery:
     does not, it waits for the provider's event or a person.
     """
     unknown = Outcome(OutcomeClass.UNKNOWN, LEASE_RAN_OUT)
-    after = settled(delivery, unknown, dedupe=dedupe, last_receive=False, at=at)
-    return replace(after, next_attempt_at=at, attention_at=at) if after.status is Status.RETRYABLE else after
+    after = settled(delivery, unknown, dedupe=dedupe, pause_s=0, at=at)
+    return replace(after, attention_at=at) if after.status is Status.RETRYABLE else after

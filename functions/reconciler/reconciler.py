@@ -67,8 +67,9 @@ class Reconciler:
     def _hints(self) -> Iterator[str]:
         now = self.clock()
         for why in (Attention.OPEN, Attention.RETRYABLE):
-            for shard in range(self.shards):
-                yield from self.ledger.needing_attention(why, shard, now)
+            for channel in self.dedupe:
+                for shard in range(self.shards):
+                    yield from self.ledger.needing_attention(why, channel, shard, now)
 
     def _reconcile(self, rows: Sequence[Delivery], report: Sweep) -> None:
         to_publish: list[Delivery] = []
