@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-import platform
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import zipfile
 from collections.abc import Iterator
@@ -93,7 +93,7 @@ class Dependencies:
 
     def _wanted(self) -> str:
         digest = hashlib.sha256(self._requirements.read_bytes())
-        digest.update("\0".join([*_platform_options(self.target), *_identity_of_this_python(self.target)]).encode())
+        digest.update(_place(self.target).encode())
         return digest.hexdigest()
 
 
@@ -104,8 +104,11 @@ def _platform_options(target: Target) -> list[str]:
     return ["--python-platform", LAMBDA_PLATFORM, "--python-version", LAMBDA_PYTHON]
 
 
-def _identity_of_this_python(target: Target) -> list[str]:
-    return [sys.version, platform.platform()] if target is Target.EMULATOR else []
+def _place(target: Target) -> str:
+    """What the fetched wheels were chosen for, the same for every interpreter that could use them."""
+    if target is Target.EMULATOR:
+        return f"{sys.implementation.cache_tag} {sysconfig.get_platform()}"
+    return f"{LAMBDA_PYTHON} {LAMBDA_PLATFORM}"
 
 
 def _install(requirements: Path, folder: Path, options: list[str]) -> None:

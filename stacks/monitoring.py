@@ -107,36 +107,33 @@ def _alarms_may(allowed: Sequence[str], resource: str) -> iam.PolicyStatement:
 # --- what is measured ------------------------------------------------------------------------------------------------
 
 
-def _waiting(queue: sqs.IQueue, label: str) -> cloudwatch.Metric:
+def _waiting(queue: sqs.IQueue) -> cloudwatch.Metric:
     """Messages that wait, at most. SQS counts those in flight apart, and no sending that was its own redrive."""
-    return queue.metric_approximate_number_of_messages_visible(label=label, period=_MINUTE, statistic="Maximum")
+    return queue.metric_approximate_number_of_messages_visible(period=_MINUTE, statistic="Maximum")
 
 
 def _oldest(queue: sqs.IQueue) -> cloudwatch.Metric:
-    return queue.metric_approximate_age_of_oldest_message(label="oldest, s", period=_FIVE_MINUTES, statistic="Maximum")
+    return queue.metric_approximate_age_of_oldest_message(period=_FIVE_MINUTES, statistic="Maximum")
 
 
 def _errors(function: lambda_.IFunction) -> cloudwatch.Metric:
-    return function.metric_errors(label="errors", period=_FIVE_MINUTES)
+    return function.metric_errors(period=_FIVE_MINUTES)
 
 
 def _throttles(function: lambda_.IFunction) -> cloudwatch.Metric:
-    return function.metric_throttles(label="throttles", period=_FIVE_MINUTES)
+    return function.metric_throttles(period=_FIVE_MINUTES)
 
 
 def _planner_runs(deployment: Deployment) -> cloudwatch.Metric:
     """Runs that the planner itself says it finished, in its own interval."""
-    return _own_metric(names.METRIC_PLANNER_RUNS, deployment, "runs", deployment.region.planner.interval_s)
+    return _own_metric(names.METRIC_PLANNER_RUNS, deployment, deployment.region.planner.interval_s)
 
 
-def _own_metric(
-    name: str, deployment: Deployment, label: str, period_s: int, statistic: str = "Sum"
-) -> cloudwatch.Metric:
+def _own_metric(name: str, deployment: Deployment, period_s: int, statistic: str = "Sum") -> cloudwatch.Metric:
     return cloudwatch.Metric(
         namespace=names.METRICS_NAMESPACE,
         metric_name=name,
         dimensions_map={"service": names.SERVICE, "region": deployment.data_region},
-        label=label,
         period=Duration.seconds(period_s),
         statistic=statistic,
     )
@@ -150,6 +147,7 @@ class Guard:
     """A metric, and when it is a person's business."""
 
     alarm_id: str
+    what: str
     description: str
     metric: cloudwatch.Metric
     threshold: float = 1
@@ -165,23 +163,27 @@ def _channel_guards(name: str, channel: Channel, deployment: Deployment) -> list
     return [
         Guard(
             f"{title}DeadLetters",
+            "dead letters",
             f"Messages wait in the dead-letter queue {where}: see why, mend it, redrive them.",
-            _waiting(channel.dead_letters, "dead letters"),
+            _waiting(channel.dead_letters),
         ),
         Guard(
             f"{title}OldestMessage",
+            "age of the oldest message, s",
             f"The oldest message {where} has waited for {late_s} s, a quarter of the time until its delivery expires.",
             _oldest(channel.queue),
             threshold=late_s,
         ),
         Guard(
             f"{title}Errors",
+            "errors",
             f"The consumer {where} fails as a whole, in two periods running: whole batches come back.",
             _errors(consumer),
             periods=2,
         ),
         Guard(
             f"{title}Throttles",
+            "throttles",
             f"Lambda throttles the consumer {where}: messages nobody looked at use up their receives.",
             _throttles(consumer),
         ),
@@ -193,6 +195,7 @@ def _planner_guards(planner: Planner, deployment: Deployment) -> list[Guard]:
     return [
         Guard(
             "PlannerSilent",
+            "runs in an interval",
             f"The planner {where} has not finished a run for three of its intervals: nothing that is due gets planned.",
             _planner_runs(deployment),
             periods=3,
@@ -210,8 +213,9 @@ def _reconciler_guards(recovery: Recovery, deployment: Deployment) -> list[Guard
     return [
         Guard(
             "ReconcilerSilent",
+            "invocations in an interval",
             f"The reconciler {where} was not invoked for five of its intervals: what was left behind stays behind.",
-            function.metric_invocations(label="invocations", period=interval),
+            function.metric_invocations(period=interval),
             periods=5,
             missing=_QUIET_IS_AN_ALARM,
             comparison=cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,
@@ -223,17 +227,19 @@ def _reconciler_guards(recovery: Recovery, deployment: Deployment) -> list[Guard
 def _wakeup_guards(title: str, where: str, function: lambda_.Function, wakeup: Wakeup) -> list[Guard]:
     who = f"The {title.lower()} {where}"
     return [
-        Guard(f"{title}Errors", f"{who} fails, in two periods running.", _errors(function), periods=2),
-        Guard(f"{title}Throttles", f"Lambda throttles the {title.lower()} {where}.", _throttles(function)),
+        Guard(f"{title}Errors", "errors", f"{who} fails, in two periods running.", _errors(function), periods=2),
+        Guard(f"{title}Throttles", "throttles", f"Lambda throttles the {title.lower()} {where}.", _throttles(function)),
         Guard(
             f"{title}Undelivered",
+            "not handed over",
             f"{who}: its schedule could not hand over an invocation; the message in the queue says why.",
-            _waiting(wakeup.undelivered, "not handed over"),
+            _waiting(wakeup.undelivered),
         ),
         Guard(
             f"{title}Failed",
+            "failed for good",
             f"{who}: an invocation failed each time it was tried; the message in the queue says why.",
-            _waiting(wakeup.failed, "failed for good"),
+            _waiting(wakeup.failed),
         ),
     ]
 
@@ -268,8 +274,8 @@ def _draw(
 
 
 def _planning_graphs(deployment: Deployment) -> list[cloudwatch.GraphWidget]:
-    planned = _own_metric(names.METRIC_PLANNED, deployment, "planned", 300)
-    lag = _own_metric(names.METRIC_PLANNER_LAG, deployment, "from scheduled time to planned", 300, "Maximum")
+    planned = _own_metric(names.METRIC_PLANNED, deployment, 300)
+    lag = _own_metric(names.METRIC_PLANNER_LAG, deployment, 300, "Maximum")
     return [
         cloudwatch.GraphWidget(title="Deliveries planned, in 5 min", width=_HALF, left=[planned]),
         cloudwatch.GraphWidget(title="Planner lag, at most", width=_HALF, left=[lag]),
@@ -278,9 +284,9 @@ def _planning_graphs(deployment: Deployment) -> list[cloudwatch.GraphWidget]:
 
 def _guarded_graph(part: str, guard: Guard, alarm: cloudwatch.Alarm) -> cloudwatch.GraphWidget:
     return cloudwatch.GraphWidget(
-        title=f"{part}: {guard.metric.label}",
+        title=f"{part}: {guard.what}",
         width=_THIRD,
-        left=[guard.metric],
+        left=[guard.metric.with_(label=guard.what)],
         left_annotations=[alarm.to_annotation()],
         left_y_axis=cloudwatch.YAxisProps(min=0),
     )
