@@ -8,6 +8,8 @@ BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := 1
 export CDK_DISABLE_CLI_TELEMETRY := 1
+# Where bytecode is not kept, every synthesis compiles the CDK's modules anew: six seconds of it.
+unexport PYTHONDONTWRITEBYTECODE
 
 # make demo
 CUSTOMERS ?= 1000

@@ -198,8 +198,6 @@ class Emulator:
             # Not used here, and half of the time it takes to start.
             "IOT_MTLS_ENABLED": "0",
             "SFTP_ENABLED": "0",
-            # A function's code lies in a folder of its own per process: bytecode written there is never read again.
-            "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONUNBUFFERED": "1",
             **no_account(),
         }

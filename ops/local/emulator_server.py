@@ -9,13 +9,15 @@ What is added to ministack, each written for the version pinned in requirements/
   over literally. The planner's idea of time is that attribute, so without it nothing would be planned.
 - `/_local/sent`: what was sent, with its region. Ministack's own list of emails does not say where one was sent from.
 - Functions run under the plain interpreter, outside the virtual environment, so that a dependency missing from the
-  bundle is missed here as it would be in Lambda.
+  bundle is missed here as it would be in Lambda. A bundle is unpacked once for all processes that run it, read-only in
+  Lambda as well, so that only the first of them compiles it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import functools
+import hashlib
 import inspect
 import json
 import os
@@ -25,10 +27,14 @@ import signal
 import sys
 import threading
 import uuid
+import zipfile
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final, NoReturn, TypeAlias
+
+from typing_extensions import override
 
 SENT_PATH: Final = "/_local/sent"
 # Schedules are looked at this often. AWS is punctual to the minute; ministack's own 10 s would be most of a local run.
@@ -140,6 +146,34 @@ def parse_expressions_once(dynamodb: Any) -> None:
     dynamodb._condition_syntax_error = functools.lru_cache(maxsize=4096)(dynamodb._condition_syntax_error)
 
 
+# --- functions --------------------------------------------------------------------------------------------------------
+
+
+def share_unpacked_bundles(lambda_runtime: Any, folder: Path) -> None:
+    """Unpack each bundle once, into `folder`; every process that runs it gets a link instead of a copy of its own.
+
+    Raises:
+        EmulatorChangedError: ministack unpacks functions in another way by now.
+    """
+    unpacking = threading.Lock()
+
+    class SharedBundle(zipfile.ZipFile):
+        @override
+        def extractall(self, path: Any = None, members: Any = None, pwd: bytes | None = None) -> None:
+            place = Path(path)
+            with unpacking:
+                shared = folder / hashlib.sha256(Path(str(self.filename)).read_bytes()).hexdigest()
+                if not shared.exists():
+                    super().extractall(shared, members, pwd)
+            place.rmdir()
+            place.symlink_to(shared, target_is_directory=True)
+
+    worker = lambda_runtime.Worker if hasattr(lambda_runtime, "Worker") else None
+    if worker is None or "zf.extractall(code_dir)" not in inspect.getsource(worker._spawn):
+        raise EmulatorChangedError("lambda_runtime.Worker._spawn that unpacks by zipfile.ZipFile.extractall")
+    lambda_runtime.zipfile = SimpleNamespace(ZipFile=SharedBundle, BadZipFile=zipfile.BadZipFile)
+
+
 # --- what was sent ----------------------------------------------------------------------------------------------------
 
 
@@ -190,10 +224,12 @@ def main() -> NoReturn:
     from hypercorn.asyncio import serve  # noqa: PLC0415 - the lifeline first: imports take a while
     from hypercorn.config import Config  # noqa: PLC0415
     from ministack.app import app  # noqa: PLC0415
+    from ministack.core import lambda_runtime  # noqa: PLC0415
     from ministack.services import dynamodb, eventbridge, scheduler, ses, sns  # noqa: PLC0415
 
     fill_schedule_inputs(scheduler, eventbridge)
     parse_expressions_once(dynamodb)
+    share_unpacked_bundles(lambda_runtime, Path(os.environ["TMPDIR"], "bundles"))
     sys.executable = str(Path(sys.executable).resolve())
     config = Config()
     config.bind = [f"127.0.0.1:{os.environ['GATEWAY_PORT']}"]
