@@ -34,6 +34,7 @@ class Channel(Construct):
         self.dead_letters = PrivateQueue(
             self,
             "DeadLetters",
+            deployment,
             redrive_allow_policy=sqs.RedriveAllowPolicy(
                 redrive_permission=sqs.RedrivePermission.BY_QUEUE, source_queues=[self._queue_named(queue_name)]
             ),
@@ -41,6 +42,7 @@ class Channel(Construct):
         self.queue = PrivateQueue(
             self,
             "Queue",
+            deployment,
             queue_name=queue_name,
             retention_days=QUEUE_RETENTION_DAYS,
             visibility_timeout=Duration.seconds(settings.visibility_timeout_s),

@@ -87,7 +87,7 @@ class AlarmTopic(Construct):
             enable_key_rotation=True,
             removal_policy=RemovalPolicy.DESTROY,  # it protects messages on their way, and nothing that is kept
         )
-        self.topic = sns.Topic(self, "Topic", master_key=self.key, enforce_ssl=True)
+        self.topic = sns.Topic(self, "Topic", master_key=self.key, enforce_ssl=deployment.target.speaks_tls)
         self.key.add_to_resource_policy(_alarms_may(["kms:Decrypt", "kms:GenerateDataKey*"], "*"))
         # A topic's default policy lets the account's alarms in, and is gone as soon as the topic has one of its own.
         self.topic.add_to_resource_policy(_alarms_may(["sns:Publish"], self.topic.topic_arn))

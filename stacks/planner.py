@@ -11,6 +11,7 @@ from functions import names
 from stacks.channel import Channel
 from stacks.deployment import Deployment
 from stacks.function import Function, allow
+from stacks.queue import may_send_messages
 from stacks.storage import Storage
 from stacks.wakeup import Wakeup
 
@@ -44,11 +45,12 @@ class Planner(Construct):
                 names.ENV_EXPIRES_AFTER_S: str(region.expires_after_s),
                 names.ENV_MAX_LATENESS_S: str(region.max_lateness_s),
             },
-            statements=_statements(storage, channels),
+            statements=_statements(deployment, storage, channels),
         )
         self.wakeup = Wakeup(
             self,
             "Wakeup",
+            deployment,
             function=self.planner,
             interval_minutes=planner.interval_minutes,
             description=f"Plans data region {deployment.data_region} every {planner.interval_minutes} min",
@@ -57,11 +59,11 @@ class Planner(Construct):
         )
 
 
-def _statements(storage: Storage, channels: Mapping[str, Channel]) -> list[iam.PolicyStatement]:
+def _statements(deployment: Deployment, storage: Storage, channels: Mapping[str, Channel]) -> list[iam.PolicyStatement]:
     return [
         allow(["dynamodb:Query"], storage.due_index_arn()),
         allow(["dynamodb:UpdateItem", "dynamodb:ConditionCheckItem"], storage.customers.table_arn),
         allow(["dynamodb:PutItem", "dynamodb:UpdateItem"], storage.deliveries.table_arn),
         allow(["dynamodb:GetItem", "dynamodb:UpdateItem"], storage.control.table_arn),
-        allow(["sqs:SendMessage"], *(channel.queue.queue_arn for channel in channels.values())),
+        may_send_messages(deployment, *(channel.queue for channel in channels.values())),
     ]

@@ -11,6 +11,7 @@ from functions import names
 from stacks.channel import Channel
 from stacks.deployment import Deployment
 from stacks.function import Function, allow
+from stacks.queue import may_send_messages
 from stacks.storage import Storage
 from stacks.wakeup import Wakeup
 
@@ -45,21 +46,22 @@ class Recovery(Construct):
                 names.ENV_ATTENTION_AFTER_S: str(region.attention_after_s),
                 names.ENV_SILENCE_AFTER_S: str(region.silence_after_s),
             },
-            statements=_statements(storage, channels),
+            statements=_statements(deployment, storage, channels),
         )
         self.wakeup = Wakeup(
             self,
             "Wakeup",
+            deployment,
             function=self.reconciler,
             interval_minutes=reconciler.interval_minutes,
             description=f"Reconciles data region {deployment.data_region} every {reconciler.interval_minutes} min",
         )
 
 
-def _statements(storage: Storage, channels: Mapping[str, Channel]) -> list[iam.PolicyStatement]:
+def _statements(deployment: Deployment, storage: Storage, channels: Mapping[str, Channel]) -> list[iam.PolicyStatement]:
     return [
         allow(["dynamodb:Query"], storage.attention_index_arn()),
         allow(["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"], storage.deliveries.table_arn),
         allow(["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"], storage.control.table_arn),
-        allow(["sqs:SendMessage"], *(channel.queue.queue_arn for channel in channels.values())),
+        may_send_messages(deployment, *(channel.queue for channel in channels.values())),
     ]

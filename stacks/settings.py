@@ -68,6 +68,16 @@ class Target(StrEnum):
         return self is Target.AWS
 
     @property
+    def speaks_tls(self) -> bool:
+        """Whether queues and topics can refuse plain HTTP; the emulator listens to nothing else, on loopback."""
+        return self is Target.AWS
+
+    @property
+    def names_batches_apart(self) -> bool:
+        """Whether IAM asks for `sqs:SendMessageBatch`; on AWS there is no such action, `sqs:SendMessage` covers both."""
+        return self is Target.EMULATOR
+
+    @property
     def knows_sender_condition(self) -> bool:
         """Whether IAM knows `ses:FromAddress`; the emulator does not, and would deny every email."""
         return self is Target.AWS

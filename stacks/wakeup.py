@@ -12,6 +12,7 @@ from aws_cdk import aws_scheduler as scheduler
 from aws_cdk import aws_scheduler_targets as targets
 from constructs import Construct
 
+from stacks.deployment import Deployment
 from stacks.function import Function, allow
 from stacks.queue import PrivateQueue
 
@@ -32,6 +33,7 @@ class Wakeup(Construct):
         self,
         scope: Construct,
         construct_id: str,
+        deployment: Deployment,
         *,
         function: Function,
         interval_minutes: int,
@@ -40,8 +42,8 @@ class Wakeup(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         interval = Duration.minutes(interval_minutes)
-        self.undelivered = _last_stop(self, "Undelivered", "Scheduler's own dead-letter queue")
-        self.failed = _last_stop(self, "Failed", "the on-failure destination of asynchronous invocations")
+        self.undelivered = _last_stop(self, "Undelivered", deployment, "Scheduler's own dead-letter queue")
+        self.failed = _last_stop(self, "Failed", deployment, "the on-failure destination of asynchronous invocations")
         self.schedule = scheduler.Schedule(
             self,
             "Schedule",
@@ -109,8 +111,8 @@ def _every(minutes: int) -> scheduler.ScheduleExpression:
     return scheduler.ScheduleExpression.expression(f"cron({in_an_hour} * * * ? *)", TimeZone.ETC_UTC)
 
 
-def _last_stop(scope: Construct, construct_id: str, why: str) -> PrivateQueue:
-    queue = PrivateQueue(scope, construct_id)
+def _last_stop(scope: Construct, construct_id: str, deployment: Deployment, why: str) -> PrivateQueue:
+    queue = PrivateQueue(scope, construct_id, deployment)
     Validations.of(queue).acknowledge(
         Acknowledgment(id="AwsSolutions-SQS3", reason=f"It is {why}: what arrives here waits for a person.")
     )
