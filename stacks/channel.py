@@ -10,9 +10,9 @@ from constructs import Construct
 
 from functions import names
 from stacks.deployment import Deployment
-from stacks.function import Function, allow
+from stacks.function import Function, Limits, allow
 from stacks.queue import PrivateQueue
-from stacks.settings import QUEUE_RETENTION_DAYS, EmailChannel
+from stacks.settings import QUEUE_RETENTION_DAYS, EmailChannel, SmsChannel
 from stacks.settings import Channel as ChannelSettings
 from stacks.storage import Storage
 
@@ -56,8 +56,7 @@ class Channel(Construct):
             deployment,
             package=name,
             description=f"Hands the {name} deliveries of data region {deployment.data_region} to {settings.provider}",
-            timeout_s=settings.timeout_s,
-            memory_mb=settings.memory_mb,
+            limits=Limits(settings.timeout_s, settings.memory_mb),
             environment={
                 **storage.environment(),
                 names.ENV_QUEUE_URL: self.queue.queue_url,
@@ -65,7 +64,7 @@ class Channel(Construct):
             },
             statements=[*self._statements(storage), *_may_send(self, deployment, settings)],
         )
-        _explain_wildcards(self.consumer, settings)
+        _explain_wildcards(self.consumer, _why_any_resource(deployment, settings))
         self._consume(settings)
 
     def _queue_named(self, queue_name: str) -> sqs.IQueue:
@@ -123,14 +122,15 @@ def _may_send(channel: Channel, deployment: Deployment, settings: ChannelSetting
 
 
 def _may_send_email(channel: Channel, deployment: Deployment, settings: EmailChannel) -> iam.PolicyStatement:
-    """SES checks whichever identity is verified, the address or its domain."""
+    if not deployment.target.judges_emails_by_sender:
+        return allow(["ses:SendEmail"], "*")
+    # SES checks whichever identity is verified, the address or its domain.
     identities = [
         Stack.of(channel).format_arn(service="ses", resource="identity", resource_name=identity)
         for identity in settings.sender_identities
     ]
     statement = allow(["ses:SendEmail"], *identities)
-    if deployment.target.knows_sender_condition:
-        statement.add_condition("StringEquals", {"ses:FromAddress": settings.sender})
+    statement.add_condition("StringEquals", {"ses:FromAddress": settings.sender})
     return statement
 
 
@@ -142,11 +142,15 @@ def _may_send_texts(channel: Channel) -> list[iam.PolicyStatement]:
     ]
 
 
-def _explain_wildcards(consumer: Function, settings: ChannelSettings) -> None:
-    if not isinstance(settings, EmailChannel):
-        Validations.of(consumer.role).acknowledge(
-            Acknowledgment(
-                id="AwsSolutions-IAM5[Resource::*]",
-                reason="A text goes to a phone number, which has no ARN, so the resource is *. Topics are denied.",
-            )
-        )
+def _why_any_resource(deployment: Deployment, settings: ChannelSettings) -> str | None:
+    """Reason for a permission on every resource, or None where there is no such permission."""
+    if isinstance(settings, SmsChannel):
+        return "A text goes to a phone number, which has no ARN, so the resource is *. Topics are denied."
+    if not deployment.target.judges_emails_by_sender:
+        return "The local emulator judges every email as sent on resource *. On AWS it is the sender's identity."
+    return None
+
+
+def _explain_wildcards(consumer: Function, reason: str | None) -> None:
+    if reason:
+        Validations.of(consumer.role).acknowledge(Acknowledgment(id="AwsSolutions-IAM5[Resource::*]", reason=reason))

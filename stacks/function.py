@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from aws_cdk import Duration
 from aws_cdk import aws_iam as iam
@@ -13,6 +14,14 @@ from constructs import Construct
 from functions import names
 from stacks.deployment import Deployment
 from stacks.settings import LOG_RETENTIONS_DAYS
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What an invocation may take. Lambda gives CPU with memory: a whole one at 1769 MB."""
+
+    timeout_s: int
+    memory_mb: int
 
 
 class Function(Construct):
@@ -30,8 +39,7 @@ class Function(Construct):
         *,
         package: str,
         description: str,
-        timeout_s: int,
-        memory_mb: int,
+        limits: Limits,
         environment: Mapping[str, str],
         statements: Sequence[iam.PolicyStatement],
     ) -> None:
@@ -57,8 +65,8 @@ class Function(Construct):
             architecture=lambda_.Architecture.ARM_64,
             code=deployment.code,
             handler=f"functions.{package}.handler.handler",
-            timeout=Duration.seconds(timeout_s),
-            memory_size=memory_mb,
+            timeout=Duration.seconds(limits.timeout_s),
+            memory_size=limits.memory_mb,
             log_group=log_group,
             role=self.role.without_policy_updates(),
             environment={

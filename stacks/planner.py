@@ -10,7 +10,7 @@ from constructs import Construct
 from functions import names
 from stacks.channel import Channel
 from stacks.deployment import Deployment
-from stacks.function import Function, allow
+from stacks.function import Function, Limits, allow
 from stacks.queue import may_send_messages
 from stacks.storage import Storage
 from stacks.wakeup import Wakeup
@@ -36,8 +36,7 @@ class Planner(Construct):
             deployment,
             package="planner",
             description=f"Plans the digests and reminders that are due in data region {deployment.data_region}",
-            timeout_s=planner.timeout_s,
-            memory_mb=1769,  # one whole CPU: planning is serialising
+            limits=Limits(planner.timeout_s, memory_mb=1769),  # a whole CPU: planning is serialising
             environment={
                 **storage.environment(),
                 **{names.queue_url_env(name): channel.queue.queue_url for name, channel in channels.items()},

@@ -10,7 +10,7 @@ from constructs import Construct
 from functions import names
 from stacks.channel import Channel
 from stacks.deployment import Deployment
-from stacks.function import Function, allow
+from stacks.function import Function, Limits, allow
 from stacks.queue import may_send_messages
 from stacks.storage import Storage
 from stacks.wakeup import Wakeup
@@ -37,8 +37,7 @@ class Recovery(Construct):
             deployment,
             package="reconciler",
             description=f"Brings back the deliveries of data region {deployment.data_region} that were left behind",
-            timeout_s=reconciler.timeout_s,
-            memory_mb=512,
+            limits=Limits(reconciler.timeout_s, memory_mb=512),
             environment={
                 **storage.environment(),
                 **{names.queue_url_env(name): channel.queue.queue_url for name, channel in channels.items()},

@@ -74,12 +74,12 @@ class Target(StrEnum):
 
     @property
     def names_batches_apart(self) -> bool:
-        """Whether IAM asks for `sqs:SendMessageBatch`; on AWS there is no such action, `sqs:SendMessage` covers both."""
+        """Whether IAM asks for `sqs:SendMessageBatch`; AWS has no such action, `sqs:SendMessage` covers both."""
         return self is Target.EMULATOR
 
     @property
-    def knows_sender_condition(self) -> bool:
-        """Whether IAM knows `ses:FromAddress`; the emulator does not, and would deny every email."""
+    def judges_emails_by_sender(self) -> bool:
+        """Whether IAM looks at an email's identity and `ses:FromAddress`; the emulator sees only that one is sent."""
         return self is Target.AWS
 
 
