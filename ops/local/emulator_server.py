@@ -95,6 +95,7 @@ def fill_schedule_inputs(scheduler: Any, eventbridge: Any) -> None:
         EmulatorChangedError: ministack hands schedules to their targets in another way by now.
     """
     for module, name in (
+        (scheduler, "_at_time_epoch"),
         (scheduler, "_tick_schedules"),
         (scheduler, "_SCHEDULE_TICK_INTERVAL"),
         (eventbridge, "_invoke_target"),
@@ -106,19 +107,20 @@ def fill_schedule_inputs(scheduler: Any, eventbridge: Any) -> None:
         raise EmulatorChangedError("scheduler._tick_schedules that dispatches by eventbridge._invoke_target")
     dispatch = eventbridge._invoke_target
 
-    def next_after(expression: str, after: datetime) -> datetime | None:
+    def scheduled_at(expression: str, ticked_at: datetime) -> datetime:
+        once = scheduler._at_time_epoch(expression)
+        if once is not None:
+            return datetime.fromtimestamp(once, tz=UTC)
         fields = eventbridge._parse_cron_fields(expression)
-        found: datetime | None = eventbridge._cron_next_fire(fields, after) if fields else None
-        return found
+        return latest_occurrence(ticked_at, lambda after: fields and eventbridge._cron_next_fire(fields, after))
 
     @functools.wraps(dispatch)
     def invoke_target(target: Any, event: Any, rule: Any, view: Any = None) -> Any:
         if event.get("Source") == "aws.scheduler" and target.get("Input"):
             ticked_at = datetime.fromtimestamp(event["Time"], tz=UTC)
-            expression = rule.get("ScheduleExpression", "")
             filled = with_context_attributes(
                 target["Input"],
-                scheduled_at=latest_occurrence(ticked_at, functools.partial(next_after, expression)),
+                scheduled_at=scheduled_at(rule.get("ScheduleExpression", ""), ticked_at),
                 schedule_arn=rule.get("Arn", ""),
                 execution_id=uuid.uuid4().hex[:16],
             )
@@ -212,7 +214,7 @@ def with_sent_route(app: Application, ses: Any, sns: Any) -> Application:
 
 def end_with_starter() -> None:
     """End this whole process group, and remove its folder, when the lifeline closes: the starter is gone."""
-    while sys.stdin.buffer.read(1):
+    while os.read(sys.stdin.fileno(), 1):  # unbuffered: a buffer's lock, held here, would spoil an orderly exit
         pass
     shutil.rmtree(os.environ["TMPDIR"], ignore_errors=True)
     os.killpg(os.getpgrp(), signal.SIGKILL)
