@@ -1,0 +1,142 @@
+"""What happened to customers in the marketplace, from lines of text."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Annotated, Final, Self
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from functions import names
+from functions.adapters.clock import utc_now
+from functions.adapters.schedule_rows import activity_record, activity_to_row
+from functions.core.customer import Activity, ActivityKind
+from ops.imports import fields
+from ops.imports.fields import CUSTOMER_ID, DATA_REGION, Fields, an_id, checked, one_of, or_empty, reads
+from ops.imports.lines import Columns, Form, read_lines
+from ops.imports.report import BadLine, ImportReport
+from ops.imports.rows import Key, RowChange
+from ops.imports.writing import write_entries
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from functions.core.ports import Clock
+    from ops.imports.rows import Row
+    from ops.imports.writing import Destinations, Progress
+
+COLUMNS: Final = Columns(
+    required=("customer_id", "data_region", "activity_id", "occurred_at", "kind", "title"),
+    optional=("amount", "currency", "quantity"),
+)
+# A digest looks one week back, and may be late; then what people did is nobody's business any more.
+KEPT_FOR: Final = timedelta(days=60)
+_AMOUNT: Final = re.compile(r"(-?)([0-9]{1,12})(?:\.([0-9]{1,2}))?")
+_LARGEST_QUANTITY: Final = 1_000_000
+
+
+def _amount_minor(text: str) -> int:
+    found = _AMOUNT.fullmatch(text)
+    if found is None:
+        raise ValueError
+    sign, whole, minor = found.groups()
+    return int(f"{sign}1") * (int(whole) * 100 + int((minor or "").ljust(2, "0")))
+
+
+def _currency(text: str) -> str:
+    if not re.fullmatch(r"[A-Z]{3}", text):
+        raise ValueError
+    return text
+
+
+def _quantity(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,7}", text) or not 1 <= int(text) <= _LARGEST_QUANTITY:
+        raise ValueError
+    return int(text)
+
+
+class ActivityLine(Fields):
+    """One line of an activity file."""
+
+    customer_id: Annotated[str, CUSTOMER_ID]
+    data_region: Annotated[str, DATA_REGION]
+    activity_id: Annotated[str, an_id("activity_id")]
+    occurred_at: Annotated[datetime, reads(fields.instant, fields.INSTANT_EXPECTED)]
+    kind: Annotated[ActivityKind, one_of({str(kind): kind for kind in ActivityKind}, required=True)]
+    title: Annotated[str, reads(fields.one_line, fields.ONE_LINE_EXPECTED)] = Field(repr=False)
+    amount: Annotated[
+        int | None, reads(or_empty(_amount_minor), "must be an amount with up to two decimals, such as 11.77")
+    ] = None
+    currency: Annotated[str | None, reads(or_empty(_currency), "must be an ISO 4217 code such as USD")] = None
+    quantity: Annotated[
+        int | None, reads(or_empty(_quantity), f"must be a whole number from 1 to {_LARGEST_QUANTITY}")
+    ] = None
+
+    @model_validator(mode="after")
+    def _both_or_neither(self) -> Self:
+        if (self.amount is None) != (self.currency is None):
+            raise PydanticCustomError("does_not_fit", "amount and currency: give both, or neither")
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class ActivityEntry:
+    """An activity's line, and its row."""
+
+    number: int
+    data_region: str
+    customer_id: str
+    activity: Activity = field(repr=False)
+    home: Key | None = None
+
+    @property
+    def keys(self) -> Sequence[Key]:
+        return ((self.customer_id, activity_record(self.activity)),)
+
+    def changes(self, held: Mapping[Key, Row], *, shards: int) -> Sequence[RowChange]:  # noqa: ARG002 - one of several kinds
+        """The row as a whole; an activity that is on record as it is costs no write."""
+        purge_at = int((self.activity.occurred_at + KEPT_FOR).timestamp())
+        row = activity_to_row(self.customer_id, self.activity, purge_at=purge_at)
+        key_attributes = {names.CUSTOMER_ID, names.RECORD}
+        (key,) = self.keys
+        return [RowChange(key, put={name: value for name, value in row.items() if name not in key_attributes})]
+
+
+def import_activity(
+    lines: Iterable[str],
+    deployment: Destinations,
+    *,
+    form: Form | None = None,
+    progress: Progress | None = None,
+    clock: Clock = utc_now,
+) -> ImportReport:
+    """Import lines of CSV with a header row, or of JSON. Raises FileFaultError when nothing of them can be read."""
+    return write_entries(_entries(lines, form, clock()), deployment, progress=progress)
+
+
+def _entries(lines: Iterable[str], form: Form | None, now: datetime) -> Iterator[ActivityEntry | BadLine]:
+    for line in read_lines(lines, COLUMNS, form=form):
+        read = line if isinstance(line, BadLine) else checked(ActivityLine, line)
+        if isinstance(read, BadLine):
+            yield read
+        elif read.occurred_at + KEPT_FOR <= now:
+            yield BadLine(
+                line.number, f"occurred_at: more than {KEPT_FOR.days} days ago, too old to be kept; leave it out"
+            )
+        else:
+            yield ActivityEntry(line.number, read.data_region, read.customer_id, _activity(read))
+
+
+def _activity(line: ActivityLine) -> Activity:
+    return Activity(
+        activity_id=line.activity_id,
+        occurred_at=line.occurred_at,
+        kind=line.kind,
+        title=line.title,
+        amount_minor=line.amount,
+        currency=line.currency,
+        quantity=line.quantity,
+    )
