@@ -52,8 +52,7 @@ def read_message(body: str, *, channel: Channel) -> tuple[DeliveryMessage, Deliv
         message = DeliveryMessage.model_validate_json(body)
         delivery_id = DeliveryId.parse(message.delivery_id)
     except ValidationError as error:
-        fields = sorted({".".join(str(part) for part in detail["loc"]) or "body" for detail in error.errors()})
-        msg = f"not a delivery message of version {SCHEMA_VERSION}: {', '.join(fields)}"
+        msg = f"not a delivery message of version {SCHEMA_VERSION}: {', '.join(_fields(error))}"
         raise PoisonError(msg) from None
     except InvalidIdError as error:
         raise PoisonError(str(error)) from None
@@ -61,3 +60,9 @@ def read_message(body: str, *, channel: Channel) -> tuple[DeliveryMessage, Deliv
         msg = f"channel: this is the {channel} queue"
         raise PoisonError(msg)
     return message, delivery_id
+
+
+def _fields(error: ValidationError) -> list[str]:
+    # Even the name of a field that we do not know is somebody else's text.
+    named = [str(detail["loc"][0]) if detail["loc"] else "body" for detail in error.errors(include_input=False)]
+    return sorted({name if name in {*DeliveryMessage.model_fields, "body"} else "an unknown field" for name in named})
