@@ -26,6 +26,7 @@ NEXT_RUN_AT: Final = "next_run_at"
 ATTENTION_INDEX: Final = "attention"
 ATTENTION: Final = "attention"  # "<why>#<channel>#<shard>"
 ATTENTION_AT: Final = "attention_at"
+PERIOD: Final = "period"  # projected into the index, so that a week's open rows can be counted
 
 # Index `by_period` of the deliveries table: finished rows, written once, at their end.
 PERIOD_INDEX: Final = "by_period"
@@ -44,6 +45,8 @@ ENV_SENDER: Final = "SENDER"
 ENV_QUEUE_URL: Final = "QUEUE_URL"  # a consumer's own queue
 ENV_BACKOFF_S: Final = "BACKOFF_S"
 ENV_SEND_TIMEOUT_S: Final = "SEND_TIMEOUT_S"
+ENV_RATE_PER_SECOND: Final = "RATE_PER_SECOND"
+ENV_INTERVAL_S: Final = "INTERVAL_S"  # between two wake-ups of the reconciler
 ENV_SITE_URL: Final = "SITE_URL"
 ENV_ATTENTION_AFTER_S: Final = "ATTENTION_AFTER_S"
 ENV_SILENCE_AFTER_S: Final = "SILENCE_AFTER_S"
@@ -60,6 +63,11 @@ def queue_url_env(channel: str) -> str:
 def provider_env(channel: str) -> str:
     """Name of the variable that tells the reconciler a channel's provider: `EMAIL_PROVIDER`."""
     return f"{channel.upper()}_PROVIDER"
+
+
+def rate_env(channel: str) -> str:
+    """Name of the variable that tells the reconciler a channel's rate: `EMAIL_RATE_PER_SECOND`."""
+    return f"{channel.upper()}_RATE_PER_SECOND"
 
 
 # Outputs of a stack: all that the command line needs to find its way.
@@ -104,3 +112,10 @@ METRIC_ATTEMPTS: Final = "Attempts"
 METRIC_LATENCY: Final = "DueToAccepted"
 METRIC_MESSAGES: Final = "Messages"  # messages that made no attempt, by what happened to them
 METRIC_RECOVERED: Final = "Recovered"
+METRIC_CHANNELS_HALTED: Final = "ChannelsHalted"
+METRIC_OLDEST_DUE_AGE: Final = "OldestDueAge"
+METRIC_LEASES_RAN_OUT: Final = "LeasesRanOut"
+METRIC_PROVIDER_DUPLICATES: Final = "ProviderDuplicates"
+METRIC_UNCERTAIN: Final = "Uncertain"
+METRIC_DEAD_LETTERS: Final = "DeadLetters"
+METRIC_NOT_ENQUEUED: Final = "NotEnqueued"

@@ -109,6 +109,7 @@ def _environment(deployment: Deployment, name: str, settings: ChannelSettings) -
         names.ENV_PROVIDER: settings.provider,
         names.ENV_SENDER: settings.sender,
         names.ENV_BACKOFF_S: ",".join(str(wait) for wait in settings.backoff_s),
+        names.ENV_RATE_PER_SECOND: str(settings.rate_per_second),
         names.ENV_SEND_TIMEOUT_S: str(settings.send_timeout_s),
         names.ENV_SITE_URL: deployment.region.site_url,
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from aws_lambda_powertools.metrics import MetricUnit, single_metric
@@ -18,10 +19,12 @@ from functions.adapters.idempotent_sender import IdempotentSender
 from functions.adapters.providers import make_provider
 from functions.adapters.sqs import SqsVisibility
 from functions.adapters.telemetry import logger, metrics
+from functions.adapters.traffic import DynamoTraffic
 from functions.adapters.wiring import dynamodb, ledger, sqs
 from functions.core.composition import Composer
 from functions.core.consumption import AT_ONCE, Backoff, Consumer, Disposition, Note, Received
 from functions.core.message import PoisonError
+from functions.core.traffic import Lane, interval_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,6 +49,7 @@ class ChannelConsumer:
         self,
         consumer: Consumer,
         sender: IdempotentSender,
+        lane: Lane,
         visibility: SqsVisibility,
         *,
         channel: Channel,
@@ -53,6 +57,7 @@ class ChannelConsumer:
     ) -> None:
         self._consumer = consumer
         self._sender = sender
+        self._lane = lane
         self._visibility = visibility
         self._channel = channel
         self._time_per_record_s = time_per_record_s
@@ -68,18 +73,27 @@ class ChannelConsumer:
         composer = Composer(
             DynamoCustomers(dynamodb(), environment.customers_table), environment.sender, environment.site_url
         )
+        lane = Lane(
+            DynamoTraffic(dynamodb(), environment.control_table),
+            environment.channel,
+            interval=interval_of(environment.rate_per_second),
+            clock=utc_now,
+            sleep=time.sleep,
+        )
         consumer = Consumer(
             channel=environment.channel,
             ledger=rows,
             composer=composer,
             sender=sender,
-            dedupe=provider.dedupe,
+            lane=lane,
+            guarantee=provider.guarantee,
             backoff=Backoff(environment.backoff_s, random.uniform),
             clock=utc_now,
         )
         return cls(
             consumer,
             sender,
+            lane,
             SqsVisibility(sqs(), environment.queue_url),
             channel=environment.channel,
             time_per_record_s=environment.send_timeout_s + SPARE_S,
@@ -88,21 +102,28 @@ class ChannelConsumer:
     def handle(self, event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
         """Work a batch off. The context is registered first, so that every claim has a lease that ends."""
         self._sender.begin(context)
+        self._lane.begin(len(event["Records"]))
         # A batch in which everything failed is still a partial failure: raising would throttle the poller and raise the
         # function's error metric for what the provider did.
         processor = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)
         response = process_partial_response(
             event=event, record_handler=self._work, processor=processor, context=context
         )
+        self._lane.end()
         self._flush()
         return response
 
     def _work(self, record: SQSRecord, lambda_context: LambdaContext) -> None:
-        if lambda_context.get_remaining_time_in_millis() < self._time_per_record_s * 1000:
+        spare_s = lambda_context.get_remaining_time_in_millis() / 1000 - self._time_per_record_s
+        if spare_s < 0:
             self._back(record, AT_ONCE)
             msg = "out of time"
             raise NotDoneError(msg)
-        received = Received(record.body, int(record.attributes.approximate_receive_count))
+        received = Received(
+            record.body,
+            int(record.attributes.approximate_receive_count),
+            send_until=utc_now() + timedelta(seconds=spare_s),
+        )
         began = time.perf_counter()
         disposition = self._consume(record, received)
         self._tell(disposition, took_ms=round((time.perf_counter() - began) * 1000))

@@ -73,13 +73,21 @@ class ReconcilerEnvironment(PublisherEnvironment):
     """What the reconciler needs."""
 
     silence_after_s: Seconds
+    interval_s: int = Field(ge=1)
     email_provider: str
+    email_rate_per_second: float = Field(gt=0)
     sms_provider: str
+    sms_rate_per_second: float = Field(gt=0)
 
     @property
     def providers(self) -> Mapping[Channel, str]:
         """Provider of each channel."""
         return {Channel.EMAIL: self.email_provider, Channel.SMS: self.sms_provider}
+
+    @property
+    def rates(self) -> Mapping[Channel, float]:
+        """Sends a second of each channel."""
+        return {Channel.EMAIL: self.email_rate_per_second, Channel.SMS: self.sms_rate_per_second}
 
 
 class ConsumerEnvironment(CommonEnvironment):
@@ -92,3 +100,4 @@ class ConsumerEnvironment(CommonEnvironment):
     site_url: str = Field(min_length=1)
     backoff_s: Pauses
     send_timeout_s: int = Field(ge=1)
+    rate_per_second: float = Field(gt=0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast
 
 from aws_lambda_powertools.utilities.idempotency import IdempotencyConfig, idempotent_function
@@ -13,7 +12,7 @@ from aws_lambda_powertools.utilities.idempotency.exceptions import (
 
 from functions.adapters.persistence import KEY_PREFIX, DeliveryPersistence, Intent
 from functions.core.envelope import fingerprint
-from functions.core.outcome import Outcome, OutcomeClass
+from functions.core.outcome import Outcome
 from functions.core.ports import InFlightError, LeaseLostError
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ class IdempotentSender:
 
     def __init__(self, provider: Provider, ledger: Ledger, *, clock: Clock) -> None:
         self._ledger = ledger
-        self._layer = DeliveryPersistence(ledger, provider=provider.name, dedupe=provider.dedupe, clock=clock)
+        self._layer = DeliveryPersistence(ledger, provider=provider.name, guarantee=provider.guarantee, clock=clock)
         self._config = IdempotencyConfig(raise_on_no_idempotency_key=True)
         self._owner = ""
         self._send_once = self._decorated(provider)
@@ -56,7 +55,7 @@ class IdempotentSender:
             raise
         finally:
             self._layer.forget(delivery_id)
-        return Outcome(OutcomeClass(held["outcome"]), held["code"], held["reference"], replayed=held["replayed"])
+        return Outcome.from_json(held)
 
     def _lease_of(self, delivery_id: str) -> datetime | None:
         row = self._ledger.read([delivery_id]).get(delivery_id)
@@ -71,6 +70,6 @@ class IdempotentSender:
         )
         def send_once(*, delivery_id: str, delivery: Delivery, envelope: Envelope) -> dict[str, Any]:  # noqa: ARG001
             # One thing only: whatever happens in here lies between the claim and the settlement.
-            return asdict(provider.send(delivery, envelope))
+            return provider.send(delivery, envelope).to_json()
 
         return cast("Callable[..., Any]", send_once)

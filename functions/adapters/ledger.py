@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,9 +11,11 @@ from functions import names
 from functions.adapters.delivery_rows import attention_partition, from_row, to_row
 from functions.adapters.items import from_item, to_value
 from functions.adapters.transactions import CANCELLED, CONDITION_FAILED, cancellation_codes, transact
-from functions.core.delivery import Delivery, Status, may_become
+from functions.core.delivery import Attention, Delivery, Status, may_become
+from functions.core.identity import Channel
 from functions.core.instants import to_text
 from functions.core.ports import Claim, ClaimRefusedError
+from functions.core.settlement import claimed, is_own_claim
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
     from mypy_boto3_dynamodb import DynamoDBClient
 
-    from functions.core.delivery import Attention
-    from functions.core.identity import Channel
 
 BATCH_GET_LIMIT: Final = 100  # keys in one BatchGetItem
 TRANSACTION_LIMIT: Final = 100  # actions in one TransactWriteItems
@@ -56,25 +55,13 @@ class DynamoLedger:
                      └ it was skipped, expired or settled since: status differs, refused
         ```
         """
-        after = replace(
-            before,
-            status=Status.SENDING,
-            attempt=before.attempt + 1,
-            lease_until=claim.lease_until,
-            enqueued_at=before.enqueued_at or claim.at,  # a message arrived, so it had been enqueued
-            claimed_by=claim.owner,
-            provider=claim.provider,
-            fingerprint=claim.fingerprint,
-        )
-        if before.status is not Status.QUEUED or before.enqueued_at is None:
-            # The straight way leaves the index entry alone; a row that comes back is looked at when its lease ends.
-            after = replace(after, attention_at=claim.lease_until)
+        after = claimed(before, claim)
         # A row that is `sending` is claimed again only by who saw its lease run out; the attempt number fences it.
         if self._update(before, after):
             return after
         current = self.read([str(before.delivery_id)]).get(str(before.delivery_id))
-        if current is not None and (current.attempt, current.claimed_by) == (after.attempt, claim.owner):
-            return current  # our own claim: it took effect, its answer was lost, and the SDK asked again
+        if current is not None and is_own_claim(current, after):
+            return current  # it took effect, its answer was lost, and the SDK asked again
         raise ClaimRefusedError(current)
 
     def write(self, before: Delivery, after: Delivery) -> bool:
@@ -106,6 +93,27 @@ class DynamoLedger:
         for page in pages:
             for item in page["Items"]:
                 yield item[names.DELIVERY_ID]["S"]
+
+    def has_open(self, period: str) -> bool:
+        """Whether the `attention` index holds an open row of a period; stops at the first one."""
+        return any(
+            self._open_in(attention_partition(why, channel, shard), period)
+            for why in (Attention.OPEN, Attention.RETRYABLE)
+            for channel in Channel
+            for shard in range(self._shards)
+        )
+
+    def _open_in(self, partition: str, period: str) -> bool:
+        pages = self._client.get_paginator("query").paginate(
+            TableName=self._table,
+            IndexName=names.ATTENTION_INDEX,
+            KeyConditionExpression="#attention = :attention",
+            FilterExpression="#period = :period",
+            ExpressionAttributeNames={"#attention": names.ATTENTION, "#period": names.PERIOD},
+            ExpressionAttributeValues={":attention": {"S": partition}, ":period": {"S": period}},
+            ProjectionExpression=names.DELIVERY_ID,
+        )
+        return any(page["Items"] for page in pages)
 
     def _batch_get(self, delivery_ids: Sequence[str]) -> Iterator[Mapping[str, Any]]:
         wanted: Any = {

@@ -7,7 +7,7 @@ the delivery behind a hash (aws_lambda_powertools/utilities/idempotency/persiste
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,9 +19,9 @@ from aws_lambda_powertools.utilities.idempotency.persistence.base import BasePer
 from aws_lambda_powertools.utilities.idempotency.persistence.datarecord import STATUS_CONSTANTS, DataRecord
 
 from functions.core.delivery import OPEN, Delivery, Status
-from functions.core.outcome import Dedupe, Outcome, OutcomeClass
+from functions.core.outcome import Guarantee, Outcome, OutcomeClass
 from functions.core.ports import Claim, ClaimRefusedError, LeaseLostError
-from functions.core.settlement import settled
+from functions.core.settlement import is_settled_as, settled
 
 if TYPE_CHECKING:
     from functions.core.ports import Clock, Ledger
@@ -47,11 +47,11 @@ class Intent:
 class DeliveryPersistence(BasePersistenceLayer):
     """Keeps idempotency records in the ledger. The engine calls its methods by keyword, so their names are fixed."""
 
-    def __init__(self, ledger: Ledger, *, provider: str, dedupe: Dedupe, clock: Clock) -> None:
+    def __init__(self, ledger: Ledger, *, provider: str, guarantee: Guarantee, clock: Clock) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._ledger = ledger
         self._provider = provider
-        self._dedupe = dedupe
+        self._guarantee = guarantee
         self._clock = clock
         self._intents: dict[str, Intent] = {}
         self._claimed: dict[str, Delivery] = {}
@@ -80,6 +80,7 @@ class DeliveryPersistence(BasePersistenceLayer):
             owner=intent.owner,
             provider=self._provider,
             fingerprint=intent.fingerprint,
+            last_receive=intent.pause_s is None,
         )
         try:
             self._claimed[delivery_id] = self._ledger.claim(intent.row, claim)
@@ -106,14 +107,13 @@ class DeliveryPersistence(BasePersistenceLayer):
         after = settled(
             claimed,
             outcome,
-            dedupe=self._dedupe,
+            guarantee=self._guarantee,
             pause_s=self._intents[delivery_id].pause_s,
             at=self._clock(),
         )
         if self._ledger.write(claimed, after):
             return
-        current = self._ledger.read([delivery_id]).get(delivery_id)
-        if current is None or (current.attempt, current.status) != (after.attempt, after.status):
+        if not is_settled_as(self._ledger.read([delivery_id]).get(delivery_id), after):
             raise LeaseLostError
 
 
@@ -147,10 +147,9 @@ def delivery_id_of(idempotency_key: str) -> str:
 
 def write_outcome(outcome: Outcome) -> str:
     """Return an outcome as the JSON text that the engine stores and replays."""
-    return json.dumps(asdict(outcome))
+    return json.dumps(outcome.to_json())
 
 
 def read_outcome(response_data: str | None) -> Outcome:
     """Read what `write_outcome` wrote."""
-    held = json.loads(response_data or "null")
-    return Outcome(OutcomeClass(held["outcome"]), held["code"], held["reference"], replayed=held["replayed"])
+    return Outcome.from_json(json.loads(response_data or "null"))

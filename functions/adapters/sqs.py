@@ -44,6 +44,13 @@ class SqsDeliveryQueues:
             failed.extend((one, codes[position]) for position, one in enumerate(batch) if position in codes)
         return EnqueueReceipt(tuple(sent), tuple(failed))
 
+    def backlog(self, channel: Channel) -> int:
+        """Return about how many messages wait to be received; those in flight or delayed do not count."""
+        answer = self._client.get_queue_attributes(
+            QueueUrl=self._urls[channel], AttributeNames=["ApproximateNumberOfMessages"]
+        )
+        return int(answer["Attributes"]["ApproximateNumberOfMessages"])
+
     def _batches(self, deliveries: Sequence[Delivery]) -> Iterator[tuple[str, list[Delivery]]]:
         for channel, url in self._urls.items():
             remaining = (one for one in deliveries if one.delivery_id.channel is channel)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 from math import ceil
 from typing import TYPE_CHECKING, Final
 
 from functions.core.delivery import FINISHED, Delivery, SkipReason, Status
 from functions.core.message import read_message
-from functions.core.outcome import Acknowledgement, Dedupe, Outcome, ruling
+from functions.core.outcome import Acknowledgement, GateMove, Guarantee, Outcome, ruling
 from functions.core.ports import InFlightError
-from functions.core.settlement import abandoned, exhausted, expired, skipped
+from functions.core.settlement import abandoned, allows_resend, doubtful, exhausted, expired, put_off, skipped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from functions.core.composition import Composer
     from functions.core.identity import Channel
     from functions.core.ports import Clock, Ledger, Sender
+    from functions.core.traffic import Lane
 
 AT_ONCE: Final = 0
 WAITED_FOR_S: Final = 5  # a message this little early is kept; an earlier one is dropped, the row being looked after
@@ -31,6 +33,7 @@ class Received:
 
     body: str
     receive_count: int
+    send_until: datetime  # a send that has not begun by then would not end within the invocation
 
 
 class Note(StrEnum):
@@ -45,6 +48,9 @@ class Note(StrEnum):
     IN_FLIGHT = "in_flight"
     FAILED = "attempt_failed"
     EARLY = "early"
+    GATE_SHUT = "gate_shut"
+    PACED = "paced"
+    IN_DOUBT = "in_doubt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +104,8 @@ class Consumer:
     ledger: Ledger
     composer: Composer
     sender: Sender
-    dedupe: Dedupe
+    lane: Lane
+    guarantee: Guarantee
     backoff: Backoff
     clock: Clock
 
@@ -109,7 +116,7 @@ class Consumer:
         if row is None:
             # Rows are written before ids are sent: this one was erased, or purged long ago.
             return Disposition(Note.NO_ROW)
-        return self._finished(row) or self._on_hold(row) or self._send(row, received)
+        return self._finished(row) or self._on_hold(row) or self._gate_shut(row) or self._send(row, received)
 
     def give_up(self, received: Received, *, code: str) -> None:
         """Record that the last allowed receive failed for a reason of our own; SQS moves the message on."""
@@ -129,21 +136,36 @@ class Consumer:
         if row.status is Status.SENDING and not row.lease_ran_out(now):
             return _in_flight(row, row.lease_until, now)
         if row.lease_ran_out(now):
-            after = abandoned(row, dedupe=self.dedupe, at=now)
+            after = abandoned(row, guarantee=self.guarantee, at=now)
             self.ledger.write(row, after)
             if after.status is Status.UNCERTAIN:
                 return Disposition(Note.ABANDONED, delivery=after)
             return Disposition(Note.ABANDONED, visible_in_s=1, delivery=after)
+        if not allows_resend(row, self.guarantee, now):
+            self.ledger.write(row, doubtful(row, at=now))
+            return Disposition(Note.IN_DOUBT, delivery=row)
         if now >= row.expires_at:
-            self.ledger.write(row, expired(row))
+            self.ledger.write(row, expired(row, at=now))
             return Disposition(Note.EXPIRED, delivery=row)
         return _early(row, now)
+
+    def _gate_shut(self, row: Delivery) -> Disposition | None:
+        opens_at = self.lane.gate().opens_at(self.clock())
+        return None if opens_at is None else self._put_off(row, opens_at, Note.GATE_SHUT)
+
+    def _put_off(self, row: Delivery, until: datetime, note: Note) -> Disposition:
+        # The message is done with: waiting in the queue would use up its receives. The reconciler brings the row back.
+        self.ledger.write(row, put_off(row, until=until))
+        return Disposition(note, delivery=row)
 
     def _send(self, row: Delivery, received: Received) -> Disposition:
         composed = self.composer.compose(row)
         if isinstance(composed, SkipReason):
-            self.ledger.write(row, skipped(row, composed))
+            self.ledger.write(row, skipped(row, composed, at=self.clock()))
             return Disposition(Note.SKIPPED, delivery=row, skip_reason=composed)
+        slot = self.lane.take_slot(wait_until=received.send_until)
+        if slot is not None:
+            return self._put_off(row, slot, Note.PACED)
         last = self.backoff.is_last(received.receive_count)
         pause = self.backoff.pause_s(received.receive_count)
         try:
@@ -152,9 +174,19 @@ class Consumer:
             return _in_flight(row, error.lease_until, self.clock())
         if outcome.replayed:
             return Disposition(Note.DUPLICATE, delivery=row)
-        if ruling(outcome.outcome, self.dedupe).message is Acknowledgement.DONE:
+        self._move_gate(outcome)
+        rule = ruling(outcome.outcome, self.guarantee.at(self.clock(), in_doubt_since=row.in_doubt_since))
+        if rule.message is Acknowledgement.DONE:
             return Disposition(Note.SETTLED, delivery=row, outcome=outcome)
         return Disposition(Note.FAILED, visible_in_s=pause, delivery=row, outcome=outcome)
+
+    def _move_gate(self, outcome: Outcome) -> None:
+        rule = ruling(outcome.outcome, self.guarantee.dedupe)
+        if rule.gate is GateMove.HALT:
+            self.lane.halt(cause=outcome.code)
+        elif rule.gate is GateMove.CLOSE:
+            until = outcome.retry_at or self.clock() + timedelta(seconds=rule.pause_s)
+            self.lane.close(until=until, cause=outcome.code)
 
 
 def _early(row: Delivery, now: datetime) -> Disposition | None:

@@ -47,21 +47,24 @@ class FailureClass(StrEnum):
     EXHAUSTED = "exhausted"
 
 
+# What a row that nobody is sending may become. It is `retryable` also when it is put off: gate closed, pace used up.
+# `uncertain` when it is given up although an earlier send may have been accepted; `accepted` when the provider says so.
+_WAITING: Final = frozenset(
+    {
+        Status.SENDING,
+        Status.RETRYABLE,
+        Status.UNCERTAIN,
+        Status.ACCEPTED,
+        Status.SKIPPED,
+        Status.EXPIRED,
+        Status.DEAD_LETTER,
+    }
+)
+
 # The one table of transitions. Every conditional write takes its condition from it; the state diagram is drawn from it.
 TRANSITIONS: Final[Mapping[Status, frozenset[Status]]] = {
-    Status.PLANNED: frozenset(
-        {Status.QUEUED, Status.SENDING, Status.RETRYABLE, Status.SKIPPED, Status.EXPIRED, Status.DEAD_LETTER}
-    ),
-    Status.QUEUED: frozenset(
-        {
-            Status.QUEUED,
-            Status.SENDING,
-            Status.RETRYABLE,  # put off: the gate is closed, or the pace does not allow it yet
-            Status.SKIPPED,
-            Status.EXPIRED,
-            Status.DEAD_LETTER,
-        }
-    ),
+    Status.PLANNED: _WAITING | {Status.QUEUED},
+    Status.QUEUED: _WAITING | {Status.QUEUED},
     Status.SENDING: frozenset(
         {
             Status.SENDING,  # a lease that ran out, with a provider that knows our key
@@ -71,12 +74,10 @@ TRANSITIONS: Final[Mapping[Status, frozenset[Status]]] = {
             Status.DEAD_LETTER,
         }
     ),
-    Status.RETRYABLE: frozenset(
-        {Status.QUEUED, Status.SENDING, Status.RETRYABLE, Status.SKIPPED, Status.EXPIRED, Status.DEAD_LETTER}
-    ),
-    # Never `expired`: what may have been sent must not read as if it had not been.
-    Status.UNCERTAIN: frozenset({Status.ACCEPTED, Status.RETRYABLE, Status.DEAD_LETTER}),
-    Status.DEAD_LETTER: frozenset({Status.QUEUED, Status.SENDING, Status.SKIPPED, Status.EXPIRED}),
+    Status.RETRYABLE: _WAITING | {Status.QUEUED},
+    # What may have been sent never reads as if it had not been: it leaves `uncertain` by evidence only.
+    Status.UNCERTAIN: frozenset({Status.ACCEPTED, Status.RETRYABLE, Status.EXPIRED, Status.DEAD_LETTER}),
+    Status.DEAD_LETTER: _WAITING | {Status.QUEUED, Status.ACCEPTED},
     Status.ACCEPTED: frozenset(),
     Status.SKIPPED: frozenset(),
     Status.EXPIRED: frozenset(),
@@ -147,7 +148,11 @@ class Delivery:
     accepted_at: datetime | None = None
     attempt: int = 0
     lease_until: datetime | None = None
+    claimed_at: datetime | None = None
     claimed_by: str | None = None  # the invocation that raised `attempt` last
+    last_receive: bool = False  # whether that was the message's last allowed receive
+    published: int = 0  # how often the reconciler has published its id again because nothing had been heard
+    in_doubt_since: datetime | None = None  # first claim whose send may have been accepted without our knowing
     next_attempt_at: datetime | None = None
     attention_at: datetime | None = None  # when the reconciler, or a person, should look; None once finished
     provider: str | None = None

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from functions.core.delivery import Attention, Delivery
     from functions.core.envelope import Envelope
     from functions.core.identity import Channel
-    from functions.core.outcome import Dedupe, Outcome
+    from functions.core.outcome import Guarantee, Outcome, Sighting
     from functions.core.planning import SchedulePlan
 
     Clock = Callable[[], datetime]
@@ -48,6 +48,7 @@ class Claim:
     owner: str  # the invocation, so that it knows its own claim again
     provider: str
     fingerprint: str
+    last_receive: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,10 @@ class Ledger(Protocol):
         """Ids of a channel's rows that are to be looked at by `until`, oldest first. A hint: the rows decide."""
         ...
 
+    def has_open(self, period: str) -> bool:
+        """Whether any delivery of a period is still open, as far as the index knows."""
+        ...
+
 
 class PlanBook(Protocol):
     """The due schedules, and the commit that turns them into rows."""
@@ -131,8 +136,28 @@ class Customers(Protocol):
         ...
 
 
+class Periods(Protocol):
+    """Which weeks have deliveries that are still open, and since when the others are closed."""
+
+    def open(self, period: str, *, at: datetime) -> None:
+        """Record that a week has open deliveries."""
+        ...
+
+    def all_open(self) -> Mapping[str, int]:
+        """Return the open weeks, each with the version that closing it must find."""
+        ...
+
+    def close(self, period: str, *, version: int, at: datetime) -> bool:
+        """Record that a week has none left; False if it was opened again meanwhile."""
+        ...
+
+
 class DeliveryQueues(Protocol):
     """The channels' queues, for those who publish."""
+
+    def backlog(self, channel: Channel) -> int:
+        """Return about how many messages wait to be received."""
+        ...
 
     def publish(self, deliveries: Sequence[Delivery], *, delay_s: int = 0) -> EnqueueReceipt:
         """Send the ids of deliveries to their channels' queues."""
@@ -143,10 +168,18 @@ class Provider(Protocol):
     """Who carries a message to a person."""
 
     name: str
-    dedupe: Dedupe
+    guarantee: Guarantee
 
     def send(self, delivery: Delivery, envelope: Envelope) -> Outcome:
         """Send once, with one HTTP attempt. Every answer and every failure to get one is an Outcome."""
+        ...
+
+
+class Witness(Protocol):
+    """A provider that can be asked what became of a delivery."""
+
+    def look_up(self, delivery: Delivery) -> Sighting:
+        """Ask what became of the sends with this delivery's key; sends nothing."""
         ...
 
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from functions import names
 from functions.adapters.clock import utc_now
 from functions.adapters.environment import PlannerEnvironment
+from functions.adapters.periods import DynamoPeriods
 from functions.adapters.plan_book import DynamoPlanBook
 from functions.adapters.shard_leases import DynamoShardLeases
 from functions.adapters.sqs import SqsDeliveryQueues
@@ -53,6 +54,7 @@ planner = Planner(
     ledger=ledger(environment),
     queues=SqsDeliveryQueues(sqs(), environment.queue_urls),
     leases=DynamoShardLeases(dynamodb(), environment.control_table),
+    periods=DynamoPeriods(dynamodb(), environment.control_table),
     clock=utc_now,
     rules=PlanningRules(
         expires_after=timedelta(seconds=environment.expires_after_s),

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
     from functions.core.customer import Schedule
-    from functions.core.ports import Clock, DeliveryQueues, Ledger, PlanBook, ShardLeases
+    from functions.core.ports import Clock, DeliveryQueues, Ledger, Periods, PlanBook, ShardLeases
 
 
 @dataclass(slots=True)
@@ -43,6 +43,7 @@ class Planner:
     ledger: Ledger
     queues: DeliveryQueues
     leases: ShardLeases
+    periods: Periods
     clock: Clock
     rules: PlanningRules
     max_lateness: timedelta
@@ -89,7 +90,11 @@ class Planner:
             except UnknownTimeZoneError:
                 # One bad row never blocks a page. It stays due, so it shows as the oldest due row until it is mended.
                 report.failed.append(schedule.customer_id)
+        # A week is opened before its rows are written and again after: whoever closes it in between finds it changed.
+        periods = sorted({delivery.period for plan in plans for delivery in plan.deliveries})
+        self._open(periods)
         committed = self.book.commit(plans)
+        self._open(periods)
         sending = self.queues.publish(committed.planned)
         self.ledger.mark_enqueued(sending.sent, self.clock())
         report.planned += len(committed.planned)
@@ -98,3 +103,7 @@ class Planner:
         report.failed.extend(committed.failed)
         report.enqueued += len(sending.sent)
         report.not_enqueued += len(sending.failed)
+
+    def _open(self, periods: Sequence[str]) -> None:
+        for period in periods:
+            self.periods.open(period, at=self.clock())

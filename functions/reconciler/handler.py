@@ -10,11 +10,14 @@ from aws_lambda_powertools.metrics import MetricUnit
 from functions import names
 from functions.adapters.clock import utc_now
 from functions.adapters.environment import ReconcilerEnvironment
-from functions.adapters.providers import DEDUPE
+from functions.adapters.periods import DynamoPeriods
+from functions.adapters.providers import GUARANTEES
 from functions.adapters.sqs import SqsDeliveryQueues
 from functions.adapters.telemetry import logger, metrics
-from functions.adapters.wiring import ledger, sqs
-from functions.reconciler.reconciler import Finding, Reconciler
+from functions.adapters.traffic import DynamoTraffic
+from functions.adapters.wiring import dynamodb, ledger, sqs
+from functions.core.instants import to_text
+from functions.reconciler.reconciler import ChannelRules, Finding, Reconciler
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
@@ -25,10 +28,16 @@ environment = ReconcilerEnvironment.load()
 reconciler = Reconciler(
     ledger=ledger(environment),
     queues=SqsDeliveryQueues(sqs(), environment.queue_urls),
+    traffic=DynamoTraffic(dynamodb(), environment.control_table),
+    periods=DynamoPeriods(dynamodb(), environment.control_table),
     clock=utc_now,
     shards=environment.shards,
     silence_after=timedelta(seconds=environment.silence_after_s),
-    dedupe={channel: DEDUPE[provider] for channel, provider in environment.providers.items()},
+    horizon=timedelta(seconds=environment.interval_s),
+    channels={
+        channel: ChannelRules(GUARANTEES[provider], environment.rates[channel])
+        for channel, provider in environment.providers.items()
+    },
 )
 
 
@@ -40,10 +49,18 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  #
     mended = sum(
         count for finding, count in sweep.found.items() if finding not in {Finding.FINISHED, Finding.ALL_RIGHT}
     )
+    age_s = 0.0 if sweep.oldest_due_at is None else (utc_now() - sweep.oldest_due_at).total_seconds()
     metrics.add_metric(names.METRIC_RECOVERED, MetricUnit.Count, mended)
+    metrics.add_metric(names.METRIC_NOT_ENQUEUED, MetricUnit.Count, sweep.not_enqueued)
+    metrics.add_metric(names.METRIC_LEASES_RAN_OUT, MetricUnit.Count, sweep.found[Finding.LEASE_RAN_OUT])
+    metrics.add_metric(names.METRIC_CHANNELS_HALTED, MetricUnit.Count, len(sweep.halted))
+    metrics.add_metric(names.METRIC_OLDEST_DUE_AGE, MetricUnit.Seconds, max(age_s, 0))
     told = {
         "found": {str(finding): count for finding, count in sorted(sweep.found.items())},
         "not_enqueued": sweep.not_enqueued,
+        "halted": sweep.halted,
+        "closed_periods": sweep.closed_periods,
+        "oldest_due_at": None if sweep.oldest_due_at is None else to_text(sweep.oldest_due_at),
         "unfinished": sweep.unfinished,
     }
     logger.info("reconciler.finished", extra=told)

@@ -1,25 +1,45 @@
-"""One sweep over the rows that should be looked at by now. Index entries are hints; the rows decide."""
+"""One sweep over the rows that should be looked at by now. Index entries are hints; the rows decide.
+
+May run twice at once and be stopped anywhere: every write is conditional on the row as it was read, and an id that is
+published twice is absorbed by its row.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from datetime import timedelta
 from enum import StrEnum
 from itertools import islice
+from math import ceil
 from typing import TYPE_CHECKING, Final
 
 from functions.core.delivery import Attention, Delivery, Status
-from functions.core.settlement import abandoned, expired, postponed, requeued
+from functions.core.outcome import Guarantee, Sight
+from functions.core.settlement import (
+    abandoned,
+    confirmed,
+    exhausted,
+    expired,
+    postponed,
+    refuted,
+    requeued,
+)
+from functions.core.traffic import Gate, GatePosition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime, timedelta
+    from datetime import datetime
 
     from functions.core.identity import Channel
-    from functions.core.outcome import Dedupe
-    from functions.core.ports import Clock, DeliveryQueues, Ledger
+    from functions.core.ports import Clock, DeliveryQueues, Ledger, Periods, Witness
+    from functions.core.traffic import Traffic
 
 PAGE: Final = 100  # rows in one consistent read
+LOOKUPS: Final = 50  # questions to a provider in one sweep of a channel
+PUBLISHED_IN_VAIN: Final = 3  # an id that was published so often without any news is given up
+NO_NEWS: Final = "no_news"
+FOR_A_PERSON: Final = timedelta(days=1)  # how long a row is left alone that only a person or an event can settle
 
 
 class Finding(StrEnum):
@@ -28,100 +48,213 @@ class Finding(StrEnum):
     FINISHED = "finished"
     NOT_ENQUEUED = "not_enqueued"
     SILENT = "silent"
+    IN_VAIN = "in_vain"
     LEASE_RAN_OUT = "lease_ran_out"
     DUE_AGAIN = "due_again"
     TOO_LATE = "too_late"
     ALL_RIGHT = "all_right"
+    CONFIRMED = "confirmed"
+    REFUTED = "refuted"
+    STILL_UNCERTAIN = "still_uncertain"
 
 
 @dataclass(slots=True)
 class Sweep:
-    """What a sweep did: rows by finding, ids that SQS did not take, and whether it saw everything."""
+    """What a sweep did: rows by finding, ids that SQS did not take, what it saw on the way, and whether it saw all."""
 
     found: Counter[Finding] = field(default_factory=Counter)
     not_enqueued: int = 0
+    halted: list[str] = field(default_factory=list)
+    closed_periods: list[str] = field(default_factory=list)
+    oldest_due_at: datetime | None = None
     unfinished: bool = False
+
+    def saw_open(self, row: Delivery) -> None:
+        """Note how long ago the oldest open row fell due."""
+        if self.oldest_due_at is None or row.due_at < self.oldest_due_at:
+            self.oldest_due_at = row.due_at
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelRules:
+    """What the reconciler needs to know of a channel."""
+
+    guarantee: Guarantee
+    rate_per_second: float
+    witness: Witness | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Reconciler:
-    """May run twice at once and be stopped anywhere: every write is conditional on the row as it was read."""
+    """`horizon` is the time until the next sweep: what falls due within it is published now, with a delay."""
 
     ledger: Ledger
     queues: DeliveryQueues
+    traffic: Traffic
+    periods: Periods
     clock: Clock
     shards: int
     silence_after: timedelta
-    dedupe: Mapping[Channel, Dedupe]
+    horizon: timedelta
+    channels: Mapping[Channel, ChannelRules]
 
     def sweep(self, *, stop_at: datetime) -> Sweep:
-        """Look at every row whose time has come, until `stop_at`."""
+        """Look at every row whose time has come, channel by channel, until `stop_at`."""
         report = Sweep()
-        for page in _pages(self._hints()):
-            if self.clock() >= stop_at:
-                report.unfinished = True
-                break
-            self._reconcile(list(self.ledger.read(page).values()), report)
+        for channel, rules in self.channels.items():
+            gate = self.traffic.gate(channel)
+            if gate.position(self.clock()) is GatePosition.HALTED:
+                report.halted.append(str(channel))
+            visit = _Visit(self, channel, rules, gate, self.queues.backlog(channel), report, stop_at)
+            visit.look_after_open()
+            visit.bring_back_retryable()
+            visit.settle_uncertain()
+        if not report.unfinished:
+            self._close_periods(report)
         return report
 
-    def _hints(self) -> Iterator[str]:
-        now = self.clock()
-        for why in (Attention.OPEN, Attention.RETRYABLE):
-            for channel in self.dedupe:
-                for shard in range(self.shards):
-                    yield from self.ledger.needing_attention(why, channel, shard, now)
+    def _close_periods(self, report: Sweep) -> None:
+        for period, version in self.periods.all_open().items():
+            if not self.ledger.has_open(period) and self.periods.close(period, version=version, at=self.clock()):
+                report.closed_periods.append(period)
 
-    def _reconcile(self, rows: Sequence[Delivery], report: Sweep) -> None:
-        to_publish: list[Delivery] = []
-        for row in rows:
-            finding = self.finding(row, self.clock())
-            report.found[finding] += 1
-            if finding in {Finding.NOT_ENQUEUED, Finding.SILENT, Finding.DUE_AGAIN}:
-                to_publish.append(row)
-            else:
-                self._mend(row, finding)
-        self._publish(to_publish, report)
 
-    def finding(self, row: Delivery, now: datetime) -> Finding:
-        """Say what a row needs, from the row alone."""
+@dataclass(frozen=True, slots=True)
+class _Visit:
+    """One channel's part of a sweep."""
+
+    reconciler: Reconciler
+    channel: Channel
+    rules: ChannelRules
+    gate: Gate
+    backlog: int
+    report: Sweep
+    stop_at: datetime
+
+    def look_after_open(self) -> None:
+        now = self.reconciler.clock()
+        for rows in self._rows(Attention.OPEN, now):
+            self._tend(rows, {row.delivery_id: self._finding_open(row, now) for row in rows})
+
+    def bring_back_retryable(self) -> None:
+        now = self.reconciler.clock()
+        opens_at = self.gate.opens_at(now)
+        if self.gate.position(now) is GatePosition.HALTED or (opens_at or now) > now + self.reconciler.horizon:
+            return  # nothing is read of what may not go out: a halted channel costs nothing
+        # No more than the provider will take until the next sweep; the others wait where they are.
+        allowance = max(1, ceil(self.rules.rate_per_second * self.reconciler.horizon.total_seconds()) - self.backlog)
+        for rows in self._rows(Attention.RETRYABLE, now + self.reconciler.horizon, most=allowance):
+            self._tend(rows, {row.delivery_id: self._finding_retryable(row, now) for row in rows})
+
+    def settle_uncertain(self) -> None:
+        if self.rules.witness is None:
+            return
+        for rows in self._rows(Attention.UNCERTAIN, self.reconciler.clock(), most=LOOKUPS):
+            for row in rows:
+                if row.status is Status.UNCERTAIN:
+                    self.report.found[self._ask(row, self.rules.witness)] += 1
+
+    def _rows(self, why: Attention, until: datetime, *, most: int | None = None) -> Iterator[list[Delivery]]:
+        hints = (
+            hint
+            for shard in range(self.reconciler.shards)
+            for hint in self.reconciler.ledger.needing_attention(why, self.channel, shard, until)
+        )
+        for page in _pages(islice(hints, most)):
+            if self.reconciler.clock() >= self.stop_at:
+                self.report.unfinished = True
+                return
+            yield list(self.reconciler.ledger.read(page).values())
+
+    def _finding_open(self, row: Delivery, now: datetime) -> Finding:
         if row.status is Status.SENDING:
             return Finding.LEASE_RAN_OUT if row.lease_ran_out(now) else Finding.ALL_RIGHT
-        if row.status not in {Status.PLANNED, Status.QUEUED, Status.RETRYABLE}:
+        if row.status not in {Status.PLANNED, Status.QUEUED}:
             return Finding.FINISHED
         if now >= row.expires_at:
             return Finding.TOO_LATE
         if row.status is Status.PLANNED:
             return Finding.NOT_ENQUEUED
-        if row.status is Status.RETRYABLE:
-            due = row.next_attempt_at is None or row.next_attempt_at <= now
-            return Finding.DUE_AGAIN if due else Finding.ALL_RIGHT
-        silent = row.enqueued_at is None or row.enqueued_at + self.silence_after <= now
-        return Finding.SILENT if silent else Finding.ALL_RIGHT
+        expected = row.enqueued_at if row.next_attempt_at is None else row.next_attempt_at
+        if self.backlog or (expected is not None and expected + self.reconciler.silence_after > now):
+            return Finding.ALL_RIGHT  # waiting its turn is not silence
+        return Finding.IN_VAIN if row.published >= PUBLISHED_IN_VAIN else Finding.SILENT
+
+    def _finding_retryable(self, row: Delivery, now: datetime) -> Finding:
+        if row.status is not Status.RETRYABLE:
+            return Finding.FINISHED
+        return Finding.TOO_LATE if now >= row.expires_at else Finding.DUE_AGAIN
+
+    def _tend(self, rows: Sequence[Delivery], findings: Mapping[object, Finding]) -> None:
+        to_publish: list[Delivery] = []
+        for row in rows:
+            finding = findings[row.delivery_id]
+            self.report.found[finding] += 1
+            if finding is not Finding.FINISHED:
+                self.report.saw_open(row)
+            if finding in {Finding.NOT_ENQUEUED, Finding.SILENT, Finding.DUE_AGAIN}:
+                to_publish.append(row)
+            else:
+                self._mend(row, finding)
+        self._publish(to_publish, findings)
 
     def _mend(self, row: Delivery, finding: Finding) -> None:
-        now = self.clock()
+        now = self.reconciler.clock()
         if finding is Finding.TOO_LATE:
-            self.ledger.write(row, expired(row))
+            self._write(row, expired(row, at=now))
+        elif finding is Finding.IN_VAIN:
+            self._write(row, exhausted(row, code=NO_NEWS, at=now))
         elif finding is Finding.LEASE_RAN_OUT:
-            dedupe = self.dedupe[row.delivery_id.channel]
-            self.ledger.write(row, abandoned(row, dedupe=dedupe, at=now))
+            self._write(row, abandoned(row, guarantee=self.rules.guarantee, at=now))
         elif finding is Finding.ALL_RIGHT:
-            self.ledger.write(row, postponed(row, look_again_at=self._next_look(row, now)))
+            self._write(row, postponed(row, look_again_at=self._next_look(row, now)))
 
     def _next_look(self, row: Delivery, now: datetime) -> datetime:
         if row.status is Status.SENDING and row.lease_until is not None:
             return row.lease_until
-        if row.status is Status.RETRYABLE and row.next_attempt_at is not None:
-            return row.next_attempt_at
-        return (row.enqueued_at or now) + self.silence_after
+        # A long queue drains at the provider's rate; until then there is nothing to look at.
+        turn = timedelta(seconds=self.backlog / self.rules.rate_per_second)
+        return max(row.enqueued_at or now, row.next_attempt_at or now, now + turn) + self.reconciler.silence_after
 
-    def _publish(self, rows: Sequence[Delivery], report: Sweep) -> None:
+    def _publish(self, rows: Sequence[Delivery], findings: Mapping[object, Finding]) -> None:
         # Sent first, recorded second: dying in between sends an id twice, which the row absorbs.
-        receipt = self.queues.publish(rows)
-        now = self.clock()
-        for row in receipt.sent:
-            self.ledger.write(row, requeued(row, at=now, look_again_at=now + self.silence_after))
-        report.not_enqueued += len(receipt.failed)
+        for delay_s, group in self._by_delay(rows).items():
+            receipt = self.reconciler.queues.publish(group, delay_s=delay_s)
+            now = self.reconciler.clock()
+            again = now + timedelta(seconds=delay_s) + self.reconciler.silence_after
+            for row in receipt.sent:
+                unheard = findings[row.delivery_id] is Finding.SILENT
+                self._write(row, requeued(row, at=now, look_again_at=again, unheard=unheard))
+            self.report.not_enqueued += len(receipt.failed)
+
+    def _by_delay(self, rows: Sequence[Delivery]) -> dict[int, list[Delivery]]:
+        """Group rows by the whole seconds until they may be sent: never early, to the second."""
+        now = self.reconciler.clock()
+        opens_at = self.gate.opens_at(now) or now
+        groups: dict[int, list[Delivery]] = {}
+        for row in rows:
+            due = max(row.next_attempt_at or now, opens_at)
+            groups.setdefault(max(0, ceil((due - now).total_seconds())), []).append(row)
+        return groups
+
+    def _ask(self, row: Delivery, witness: Witness) -> Finding:
+        now = self.reconciler.clock()
+        if not self.rules.guarantee.can_look_up(now, in_doubt_since=row.in_doubt_since):
+            self._write(row, postponed(row, look_again_at=now + FOR_A_PERSON))
+            return Finding.STILL_UNCERTAIN
+        sighting = witness.look_up(row)
+        if sighting.sight is Sight.ACCEPTED:
+            self._write(row, confirmed(row, sighting.reference, at=now))
+            return Finding.CONFIRMED
+        if sighting.sight is Sight.ABSENT:
+            self._write(row, refuted(row, at=now))
+            return Finding.REFUTED
+        self._write(row, postponed(row, look_again_at=now + self.reconciler.horizon))
+        return Finding.STILL_UNCERTAIN
+
+    def _write(self, before: Delivery, after: Delivery) -> None:
+        # False means that somebody was quicker, with better news than ours.
+        self.reconciler.ledger.write(before, after)
 
 
 def _pages(ids: Iterable[str]) -> Iterator[list[str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from functions.core.outcome import Dedupe
+from functions.core.outcome import Dedupe, Guarantee
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from functions.core.ports import Provider
 
 # What each does with a second send of the same delivery. Neither SES v2 nor SNS takes an idempotency key.
-DEDUPE: Final[Mapping[str, Dedupe]] = {"ses": Dedupe.NONE, "sns": Dedupe.NONE}
+GUARANTEES: Final[Mapping[str, Guarantee]] = {"ses": Guarantee(Dedupe.NONE), "sns": Guarantee(Dedupe.NONE)}
 
 
 def make_provider(environment: ConsumerEnvironment) -> Provider:
@@ -29,5 +29,5 @@ def make_provider(environment: ConsumerEnvironment) -> Provider:
         from functions.adapters.providers.sns import SnsProvider  # noqa: PLC0415
 
         return SnsProvider.with_timeout(environment.send_timeout_s)
-    msg = f"PROVIDER: {environment.provider!r} is not one of {', '.join(sorted(DEDUPE))}"
+    msg = f"PROVIDER: {environment.provider!r} is not one of {', '.join(sorted(GUARANTEES))}"
     raise ValueError(msg)

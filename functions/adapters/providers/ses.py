@@ -9,7 +9,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from functions.adapters.providers.aws import failure, one_attempt
 from functions.core.envelope import EmailEnvelope
-from functions.core.outcome import Dedupe, Outcome, OutcomeClass
+from functions.core.outcome import Dedupe, Guarantee, Outcome, OutcomeClass
 from functions.core.provider_codes import SES
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class SesProvider:
     """`Provider` on SES v2."""
 
     name = "ses"
-    dedupe = Dedupe.NONE
+    guarantee = Guarantee(Dedupe.NONE)
 
     def __init__(self, client: SESV2Client) -> None:
         self._client = client

@@ -9,7 +9,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from functions.adapters.providers.aws import failure, one_attempt
 from functions.core.envelope import TextEnvelope
-from functions.core.outcome import Dedupe, Outcome, OutcomeClass
+from functions.core.outcome import Dedupe, Guarantee, Outcome, OutcomeClass
 from functions.core.provider_codes import SNS
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class SnsProvider:
     """`Provider` on SNS SMS."""
 
     name = "sns"
-    dedupe = Dedupe.NONE
+    guarantee = Guarantee(Dedupe.NONE)
 
     def __init__(self, client: SNSClient) -> None:
         self._client = client

@@ -1,0 +1,122 @@
+"""The channels' gates and clocks in the control table: one item for each channel."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError
+
+from functions import names
+from functions.adapters.items import from_item
+from functions.adapters.transactions import CONDITION_FAILED
+from functions.core.instants import from_text, to_text
+from functions.core.traffic import Gate, Reservation
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from functions.core.identity import Channel
+
+
+class DynamoTraffic:
+    """`Traffic` on DynamoDB."""
+
+    def __init__(self, client: DynamoDBClient, table: str) -> None:
+        self._client = client
+        self._table = table
+        self._seen: dict[Channel, int] = {}  # where each clock stood when it was last read or written
+
+    def gate(self, channel: Channel) -> Gate:
+        """Read a channel's gate; a channel that nobody has touched is open."""
+        answer = self._client.get_item(TableName=self._table, Key=_key(channel), ConsistentRead=True)
+        held = from_item(answer.get("Item", {}))
+        self._seen[channel] = held.get("slot_clock", 0)
+        return Gate(_instant(held, "halted_at"), _instant(held, "closed_until"), held.get("cause"))
+
+    def close(self, channel: Channel, *, until: datetime, cause: str) -> None:
+        """Close a gate until a time, unless it is closed for longer or halted already."""
+        self._update(
+            channel,
+            UpdateExpression="SET closed_until = :until, cause = :cause",
+            ConditionExpression="attribute_not_exists(halted_at) AND "
+            "(attribute_not_exists(closed_until) OR closed_until < :until)",
+            ExpressionAttributeValues={":until": {"S": to_text(until)}, ":cause": {"S": cause}},
+        )
+
+    def halt(self, channel: Channel, *, at: datetime, cause: str) -> bool:
+        """Halt a channel; False if it was halted already, whose cause then stays."""
+        return self._update(
+            channel,
+            UpdateExpression="SET halted_at = :at, cause = :cause REMOVE closed_until",
+            ConditionExpression="attribute_not_exists(halted_at)",
+            ExpressionAttributeValues={":at": {"S": to_text(at)}, ":cause": {"S": cause}},
+        )
+
+    def resume(self, channel: Channel) -> None:
+        """Open a channel's gate, whatever closed it."""
+        self._update(channel, UpdateExpression="REMOVE halted_at, closed_until, cause")
+
+    def reserve(
+        self, channel: Channel, count: int, *, interval: timedelta, now: datetime, not_after: datetime
+    ) -> Reservation:
+        """Move the clock on by `count` slots, from where it stands or from now if it is behind.
+
+        One conditional write, chosen by where the clock stood when it was last read. The clock is a whole number of
+        microseconds since the epoch.
+        """
+        length, present = count * _micros(interval), _epoch(now)
+        seen = self._seen.get(channel, 0)
+        while True:
+            if seen > _epoch(not_after):
+                return Reservation(_from_epoch(seen), reserved=False)
+            first = max(seen, present)
+            if self._move(channel, first + length, seen=seen):
+                return Reservation(_from_epoch(first), reserved=True)
+            self.gate(channel)  # somebody else reserved meanwhile: look again
+            seen = self._seen[channel]
+
+    def give_back(self, channel: Channel, count: int, *, interval: timedelta, last: datetime) -> None:
+        """Move the clock back by `count` slots, if it still stands where this reservation left it."""
+        end = _epoch(last)
+        self._move(channel, end - count * _micros(interval), seen=end)
+
+    def _move(self, channel: Channel, clock: int, *, seen: int) -> bool:
+        moved = self._update(
+            channel,
+            UpdateExpression="SET slot_clock = :clock",
+            ConditionExpression="slot_clock = :seen" if seen else "attribute_not_exists(slot_clock)",
+            ExpressionAttributeValues={":clock": {"N": str(clock)}} | ({":seen": {"N": str(seen)}} if seen else {}),
+        )
+        if moved:
+            self._seen[channel] = clock
+        return moved
+
+    def _update(self, channel: Channel, **expression: Any) -> bool:  # noqa: ANN401 - update_item's arguments
+        try:
+            self._client.update_item(TableName=self._table, Key=_key(channel), **expression)
+        except ClientError as error:
+            if error.response["Error"]["Code"] == CONDITION_FAILED:
+                return False
+            raise
+        return True
+
+
+def _key(channel: Channel) -> Any:  # noqa: ANN401 - a key, as every operation types it anew
+    return {names.CONTROL_KEY: {"S": f"channel#{channel}"}}
+
+
+def _instant(held: dict[str, Any], name: str) -> datetime | None:
+    return from_text(held[name]) if name in held else None
+
+
+def _micros(length: timedelta) -> int:
+    return length // timedelta(microseconds=1)
+
+
+def _epoch(instant: datetime) -> int:
+    return (instant - datetime.fromtimestamp(0, UTC)) // timedelta(microseconds=1)
+
+
+def _from_epoch(micros: int) -> datetime:
+    return datetime.fromtimestamp(0, UTC) + timedelta(microseconds=micros)
