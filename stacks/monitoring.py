@@ -88,20 +88,25 @@ class AlarmTopic(Construct):
             removal_policy=RemovalPolicy.DESTROY,  # it protects messages on their way, and nothing that is kept
         )
         self.topic = sns.Topic(self, "Topic", master_key=self.key, enforce_ssl=deployment.target.speaks_tls)
-        self.key.add_to_resource_policy(_alarms_may(["kms:Decrypt", "kms:GenerateDataKey*"], "*"))
+        # As AWS documents it for alarms: the key takes no condition on the caller's account, the topic does.
+        self.key.add_to_resource_policy(
+            iam.PolicyStatement(
+                principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],
+                actions=["kms:Decrypt", "kms:GenerateDataKey*"],
+                resources=["*"],
+            )
+        )
         # A topic's default policy lets the account's alarms in, and is gone as soon as the topic has one of its own.
-        self.topic.add_to_resource_policy(_alarms_may(["sns:Publish"], self.topic.topic_arn))
+        self.topic.add_to_resource_policy(
+            iam.PolicyStatement(
+                principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],
+                actions=["sns:Publish"],
+                resources=[self.topic.topic_arn],
+                conditions={"StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID}},
+            )
+        )
         if deployment.region.alarm_email:
             self.topic.add_subscription(subscriptions.EmailSubscription(deployment.region.alarm_email))
-
-
-def _alarms_may(allowed: Sequence[str], resource: str) -> iam.PolicyStatement:
-    return iam.PolicyStatement(
-        principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],
-        actions=list(allowed),
-        resources=[resource],
-        conditions={"StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID}},
-    )
 
 
 # --- what is measured ------------------------------------------------------------------------------------------------

@@ -107,7 +107,7 @@ class Wakeup(Construct):
 
 def _every(minutes: int) -> scheduler.ScheduleExpression:
     """A cron expression rather than a rate: wake-ups at even minutes, and a time zone that is stated, not assumed."""
-    in_an_hour = "0" if minutes == 60 else f"0/{minutes}"  # noqa: PLR2004 - minutes of an hour
+    in_an_hour = {1: "*", 60: "0"}.get(minutes, f"0/{minutes}")
     return scheduler.ScheduleExpression.expression(f"cron({in_an_hour} * * * ? *)", TimeZone.ETC_UTC)
 
 
