@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from functions.core.envelope import Envelope
 
 LISTED: Final = 20  # entries shown; a longer week says how many more there were
-SMS_LIMIT: Final = 320  # characters of a text message: two segments of GSM-7, with room to spare
+SMS_LIMIT: Final = 306  # characters of a text message: two segments, which in GSM-7 hold 153 each
 
 
 @dataclass(frozen=True, slots=True)
