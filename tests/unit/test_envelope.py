@@ -1,0 +1,36 @@
+"""What is handed to a provider."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import pytest
+
+from functions.core.envelope import EmailEnvelope, TextEnvelope, fingerprint
+from tests.fakes.examples import EMAIL_ADDRESS, PHONE_NUMBER
+
+EMAIL = EmailEnvelope(EMAIL_ADDRESS, "digest@example.com", "Canary subject", "<p>Canary</p>", "Canary")
+TEXT = TextEnvelope(PHONE_NUMBER, "DIGEST", "Canary body")
+
+
+def test_the_same_message_has_the_same_fingerprint_in_every_process() -> None:
+    assert fingerprint(replace(EMAIL)) == fingerprint(EMAIL)
+    assert fingerprint(TEXT) == "7c0cf5e15f8b9e72e0b8b3f6b0ed27c292078b6b311795d861b4fb4aca2b20df"
+
+
+@pytest.mark.parametrize("name", [one.name for one in fields(EmailEnvelope)])
+def test_whatever_differs_in_an_email_shows_in_its_fingerprint(name: str) -> None:
+    assert fingerprint(replace(EMAIL, **{name: "another"})) != fingerprint(EMAIL)
+
+
+@pytest.mark.parametrize("name", [one.name for one in fields(TextEnvelope)])
+def test_whatever_differs_in_a_text_shows_in_its_fingerprint(name: str) -> None:
+    assert fingerprint(replace(TEXT, **{name: "another"})) != fingerprint(TEXT)
+
+
+@pytest.mark.parametrize("envelope", [EMAIL, TEXT])
+def test_an_envelope_that_lands_in_a_log_shows_nothing_of_the_person(envelope: EmailEnvelope | TextEnvelope) -> None:
+    shown = f"{envelope} {envelope!r}"
+    assert EMAIL_ADDRESS not in shown
+    assert PHONE_NUMBER not in shown
+    assert "Canary" not in shown
