@@ -50,6 +50,8 @@ _PATIENT: Final = Config(
     tcp_keepalive=True,
     max_pool_connections=16,
 )
+# botocore's own check of every parameter takes a third of an import's time, and DynamoDB checks them too.
+_TABLES: Final = _PATIENT.merge(Config(parameter_validation=False))
 # Lambda may take its 15 minutes. Asking a second time would run the function a second time.
 _ONCE: Final = Config(
     connect_timeout=5, read_timeout=910, retries={"mode": "standard", "total_max_attempts": 1}, tcp_keepalive=True
@@ -127,7 +129,7 @@ class RegionDeployment:
 
     @cached_property
     def dynamodb(self) -> DynamoDBClient:
-        return self._session.client("dynamodb", config=_PATIENT)
+        return self._session.client("dynamodb", config=_TABLES)
 
     @cached_property
     def functions(self) -> LambdaClient:

@@ -91,18 +91,23 @@ class ActivityEntry:
     customer_id: str
     activity: Activity = field(repr=False)
     home: Key | None = None
+    reads: bool = False  # the row is written whole, so what is there does not matter
 
     @property
     def keys(self) -> Sequence[Key]:
         return ((self.customer_id, activity_record(self.activity)),)
 
     def changes(self, held: Mapping[Key, Row], *, shards: int) -> Sequence[RowChange]:  # noqa: ARG002 - one of several kinds
-        """The row as a whole; an activity that is on record as it is costs no write."""
+        """The row as a whole."""
         purge_at = int((self.activity.occurred_at + KEPT_FOR).timestamp())
         row = activity_to_row(self.customer_id, self.activity, purge_at=purge_at)
         key_attributes = {names.CUSTOMER_ID, names.RECORD}
         (key,) = self.keys
-        return [RowChange(key, put={name: value for name, value in row.items() if name not in key_attributes})]
+        return [
+            RowChange(
+                key, put={name: value for name, value in row.items() if name not in key_attributes}, replaces=True
+            )
+        ]
 
 
 def import_activity(

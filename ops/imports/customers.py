@@ -111,6 +111,7 @@ class CustomerEntry:
     number: int
     line: CustomerLine = field(repr=False)
     now: datetime
+    reads: bool = True
 
     @property
     def data_region(self) -> str:
@@ -128,7 +129,7 @@ class CustomerEntry:
         """Changes to profile and schedule, given both as they are."""
         profile, schedule = (held.get(key) for key in self.keys)
         addresses = self._addresses(profile)
-        changed = [self._profile(addresses)]
+        changed = [self._profile(addresses, new=profile is None)]
         plan = self._plan(schedule)
         if plan is not None or schedule is not None:
             changed.append(self._schedule(plan, schedule, profile, tuple(addresses), shards))
@@ -142,12 +143,13 @@ class CustomerEntry:
                 addresses[str(channel)] = getattr(self.line, name)
         return {channel: address for channel, address in addresses.items() if address}
 
-    def _profile(self, addresses: dict[str, str]) -> RowChange:
+    def _profile(self, addresses: dict[str, str], *, new: bool) -> RowChange:
         said = {name: getattr(self.line, name) for name in ("locale", "active")}
         given = {name: value for name, value in said.items() if self.line.gives(name)}
         answers = {Channel.EMAIL: self.line.email_consent, Channel.SMS: self.line.sms_consent}
         return RowChange(
             key=self.home,
+            new=new,
             put={"time_zone": self.line.time_zone, "addresses": addresses, **given},
             if_absent={
                 **{name: value for name, value in said.items() if name not in given},
@@ -177,7 +179,7 @@ class CustomerEntry:
         reachable: Sequence[str],
         shards: int,
     ) -> RowChange:
-        key = self.keys[1]
+        key, new = self.keys[1], schedule is None
         if plan is None:
             return RowChange(key, put=_NOT_DUE)
         channels = self._channels(schedule, reachable)
@@ -188,7 +190,7 @@ class CustomerEntry:
             "channels": channels,
         }
         if not (channels and self._active(profile)):
-            return RowChange(key, put={**put, **_NOT_DUE})
+            return RowChange(key, put={**put, **_NOT_DUE}, new=new)
         read_at = (schedule or {}).get(names.NEXT_RUN_AT)
         return RowChange(
             key,
@@ -199,6 +201,7 @@ class CustomerEntry:
             },
             # The planner moves this attribute on: whoever comes second looks again.
             expected={names.NEXT_RUN_AT: read_at},
+            new=new,
         )
 
     def _channels(self, schedule: Row | None, reachable: Sequence[str]) -> list[str]:

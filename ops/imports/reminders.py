@@ -61,6 +61,7 @@ class ReminderEntry:
     data_region: str
     reminder: ReminderSchedule = field(repr=False)
     home: Key | None = None
+    reads: bool = True
 
     @property
     def keys(self) -> Sequence[Key]:
@@ -72,7 +73,7 @@ class ReminderEntry:
         before = held.get(key)
         put = self._row(shards)
         if before is None:
-            return [RowChange(key, put=put, expected={names.NEXT_RUN_AT: None})]
+            return [RowChange(key, put=put, new=True)]
         if self.reminder.cancelled:
             return [RowChange(key, put={"cancelled": True, names.NEXT_RUN_AT: None, names.DUE_SHARD: None})]
         if before.get("cancelled", False):

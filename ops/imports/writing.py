@@ -53,6 +53,11 @@ class Entry(Protocol):
         ...
 
     @property
+    def reads(self) -> bool:
+        """Whether the changes depend on the rows as they are."""
+        ...
+
+    @property
     def home(self) -> Key | None:
         """A row that may exist in one data region only; None where the line does not bring one."""
         ...
@@ -152,7 +157,7 @@ def _write_batch(batch: Sequence[Entry], data_region: str, destinations: Destina
     waiting = batch
     checked_elsewhere = False
     for _ in range(TRIES):
-        held = destination.rows.read([key for entry in waiting for key in entry.keys])
+        held = destination.rows.read([key for entry in waiting if entry.reads for key in entry.keys])
         if not checked_elsewhere:
             waiting = _at_home(waiting, held, data_region, destinations, done)
             checked_elsewhere = True
