@@ -29,6 +29,7 @@ help: ## what there is
 	@echo "  make demo ORDERS=FILE WEEK=1997-W11   a real shop's order log"
 
 setup: $(VENV)/.installed node_modules/.installed build/.prepared ## install everything below this folder (.venv, node_modules, build)
+	@:
 
 demo: setup ## deploy both regions to an emulator on this machine, send a week, report: out/demo/report.html
 	@$(BIN)/python -m ops.local.demo --customers $(CUSTOMERS) \
@@ -54,9 +55,9 @@ synth: setup ## CloudFormation templates of both stacks, in cdk.out; no account,
 	@echo "cdk.out: $$(cd cdk.out && ls *.template.json | tr '\n' ' ')"
 
 lock: $(VENV)/.installed ## compile requirements/*.in to *.txt; make lock UPGRADE=1 takes newer versions
-	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-emit-index-url \
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url \
 		$(if $(UPGRADE),--upgrade) requirements/lambda.in --output-file requirements/lambda.txt
-	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-emit-index-url \
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url \
 		$(if $(UPGRADE),--upgrade) requirements/dev.in --output-file requirements/dev.txt
 
 clean: ## remove everything that make made
@@ -84,7 +85,7 @@ node_modules/.installed: package.json package-lock.json $(VENV)/.installed
 	@$(BIN)/npm ci --silent --no-audit --no-fund
 	@touch $@
 
-build/.prepared: $(wildcard requirements/lambda.txt stacks/bundling.py) $(VENV)/.installed
+build/.prepared: requirements/lambda.txt stacks/bundling.py $(VENV)/.installed
 	@echo "setup: what the functions need in Lambda, and in the emulator"
-	@test ! -f stacks/bundling.py || $(BIN)/python -m stacks.bundling
+	@$(BIN)/python -m stacks.bundling
 	@mkdir -p $(@D) && touch $@

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
@@ -26,7 +27,6 @@ from stacks.settings import Settings, read_cdk_json
 ROOT: Final = Path(__file__).resolve().parents[2]
 SETTINGS: Final = Path(__file__).with_name("settings.json")
 LAST_LINES: Final = 40
-# Bootstrapping needs no application; run where there is a cdk.json, the CDK would synthesise it all the same.
 QUIET: Final = ("--no-notices", "--no-version-reporting", "--no-color")
 
 
@@ -101,6 +101,7 @@ def bootstrap(emulator: Emulator, run: Path, regions: Sequence[str]) -> None:
     Raises:
         CdkError: it failed.
     """
+    # Where there is a cdk.json, the CDK would synthesise the application first, which bootstrapping has no use for.
     elsewhere = run / "bootstrap"
     elsewhere.mkdir(parents=True, exist_ok=True)
     places = [f"aws://{ACCOUNT}/{region}" for region in regions]
@@ -160,6 +161,7 @@ class Command:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
+                start_new_session=True,  # the CDK runs the application as a child of its own: both end together
             )
 
     def finish(self) -> None:
@@ -180,7 +182,8 @@ class Command:
     def end(self) -> None:
         """End it if it still runs."""
         if self._process.poll() is None:
-            self._process.terminate()
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGTERM)
             self._process.wait()
 
     def __enter__(self) -> Self:
