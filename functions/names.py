@@ -41,6 +41,7 @@ ENV_CONTROL_TABLE: Final = "CONTROL_TABLE"
 ENV_SHARDS: Final = "SHARDS"
 ENV_CHANNEL: Final = "CHANNEL"
 ENV_PROVIDER: Final = "PROVIDER"
+ENV_PROVIDER_OPTIONS: Final = "PROVIDER_OPTIONS"  # JSON; {} for providers that need none
 ENV_SENDER: Final = "SENDER"
 ENV_QUEUE_URL: Final = "QUEUE_URL"  # a consumer's own queue
 ENV_BACKOFF_S: Final = "BACKOFF_S"
@@ -63,6 +64,11 @@ def queue_url_env(channel: str) -> str:
 def provider_env(channel: str) -> str:
     """Name of the variable that tells the reconciler a channel's provider: `EMAIL_PROVIDER`."""
     return f"{channel.upper()}_PROVIDER"
+
+
+def provider_options_env(channel: str) -> str:
+    """Name of the variable that tells the reconciler a channel's provider options: `EMAIL_PROVIDER_OPTIONS`."""
+    return f"{channel.upper()}_PROVIDER_OPTIONS"
 
 
 def rate_env(channel: str) -> str:

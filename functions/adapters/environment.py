@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Final, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -22,7 +23,17 @@ def _seconds(value: object) -> object:
 
 
 Seconds = Annotated[int, Field(ge=0)]
+LOOKUP_TIMEOUT_S: Final = 3.0
 Pauses = Annotated[tuple[Seconds, ...], BeforeValidator(_seconds)]
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderChoice:
+    """A provider as the settings name it: options as JSON text, and the seconds it may take to answer."""
+
+    name: str
+    options: str
+    timeout_s: float
 
 
 class CommonEnvironment(BaseModel):
@@ -76,13 +87,18 @@ class ReconcilerEnvironment(PublisherEnvironment):
     interval_s: int = Field(ge=1)
     email_provider: str
     email_rate_per_second: float = Field(gt=0)
+    email_provider_options: str = "{}"
     sms_provider: str
+    sms_provider_options: str = "{}"
     sms_rate_per_second: float = Field(gt=0)
 
     @property
-    def providers(self) -> Mapping[Channel, str]:
+    def providers(self) -> Mapping[Channel, ProviderChoice]:
         """Provider of each channel."""
-        return {Channel.EMAIL: self.email_provider, Channel.SMS: self.sms_provider}
+        return {
+            Channel.EMAIL: ProviderChoice(self.email_provider, self.email_provider_options, LOOKUP_TIMEOUT_S),
+            Channel.SMS: ProviderChoice(self.sms_provider, self.sms_provider_options, LOOKUP_TIMEOUT_S),
+        }
 
     @property
     def rates(self) -> Mapping[Channel, float]:
@@ -96,8 +112,14 @@ class ConsumerEnvironment(CommonEnvironment):
     channel: Channel
     queue_url: str = Field(min_length=1)
     provider: str
+    provider_options: str = "{}"
     sender: str = Field(min_length=1, repr=False)
     site_url: str = Field(min_length=1)
     backoff_s: Pauses
     send_timeout_s: int = Field(ge=1)
     rate_per_second: float = Field(gt=0)
+
+    @property
+    def choice(self) -> ProviderChoice:
+        """The channel's provider."""
+        return ProviderChoice(self.provider, self.provider_options, self.send_timeout_s)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from aws_lambda_powertools.utilities.idempotency import IdempotencyConfig, idempotent_function
 from aws_lambda_powertools.utilities.idempotency.exceptions import (
     IdempotencyAlreadyInProgressError,
+    IdempotencyInconsistentStateError,
     IdempotencyPersistenceLayerError,
 )
 
@@ -47,7 +48,8 @@ class IdempotentSender:
         self._layer.intend(Intent(delivery, fingerprint(envelope), self._owner, pause_s))
         try:
             held = self._send_once(delivery_id=delivery_id, delivery=delivery, envelope=envelope)
-        except IdempotencyAlreadyInProgressError as error:
+        except (IdempotencyAlreadyInProgressError, IdempotencyInconsistentStateError) as error:
+            # The row moved between our look and our claim: whoever moved it decides, and the message looks again.
             raise InFlightError(self._lease_of(delivery_id)) from error
         except IdempotencyPersistenceLayerError as error:
             if isinstance(error.__cause__, LeaseLostError):

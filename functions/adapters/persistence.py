@@ -121,11 +121,12 @@ def record_of(row: Delivery) -> DataRecord:
     """Return a row as the engine's record: in progress while it is being sent, completed once it has an end."""
     key = f"{KEY_PREFIX}#{row.delivery_id}"
     if row.status in OPEN:
-        lease_until = row.lease_until or row.selected_at
+        # A row that somebody has tried and left waiting has no lease: it is busy too, until its message comes again.
+        lease_until = row.lease_until
         return DataRecord(
             idempotency_key=key,
             status=STATUS_CONSTANTS["INPROGRESS"],
-            in_progress_expiry_timestamp=int(lease_until.timestamp() * 1000),
+            in_progress_expiry_timestamp=None if lease_until is None else int(lease_until.timestamp() * 1000),
         )
     return DataRecord(
         idempotency_key=key,

@@ -12,8 +12,8 @@ from aws_lambda_powertools import Logger, Metrics
 
 from functions import names
 
-_REGION: Final = os.environ.get(names.ENV_DATA_REGION, "local")
+data_region: Final = os.environ.get(names.ENV_DATA_REGION, "local")
 
-logger: Final = Logger(service=names.SERVICE, data_region=_REGION)
+logger: Final = Logger(service=names.SERVICE, data_region=data_region)
 metrics: Final = Metrics(namespace=names.METRICS_NAMESPACE, service=names.SERVICE)
-metrics.set_default_dimensions(region=_REGION)
+metrics.set_default_dimensions(region=data_region)

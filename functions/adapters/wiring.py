@@ -12,6 +12,7 @@ from functions.adapters.ledger import DynamoLedger
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_secretsmanager import SecretsManagerClient
     from mypy_boto3_sqs import SQSClient
 
     from functions.adapters.environment import CommonEnvironment
@@ -32,6 +33,12 @@ def dynamodb() -> DynamoDBClient:
 def sqs() -> SQSClient:
     """Return the SQS client."""
     return boto3.client("sqs", config=OWN_DATA)
+
+
+@lru_cache(maxsize=1)
+def secrets_manager() -> SecretsManagerClient:
+    """Return the Secrets Manager client."""
+    return boto3.client("secretsmanager", config=OWN_DATA)
 
 
 def ledger(environment: CommonEnvironment) -> DynamoLedger:

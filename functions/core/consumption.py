@@ -8,9 +8,9 @@ from enum import StrEnum
 from math import ceil
 from typing import TYPE_CHECKING, Final
 
-from functions.core.delivery import FINISHED, Delivery, SkipReason, Status
+from functions.core.delivery import FINISHED, Delivery, FailureClass, SkipReason, Status
 from functions.core.message import read_message
-from functions.core.outcome import Acknowledgement, GateMove, Guarantee, Outcome, ruling
+from functions.core.outcome import Acknowledgement, GateMove, Guarantee, Outcome, OutcomeClass, ruling
 from functions.core.ports import InFlightError
 from functions.core.settlement import abandoned, allows_resend, doubtful, exhausted, expired, put_off, skipped
 
@@ -67,6 +67,22 @@ class Disposition:
     def done(self) -> bool:
         """Whether the message may be deleted."""
         return self.visible_in_s is None
+
+    @property
+    def dead_letter(self) -> FailureClass | None:
+        """Which kind of dead letter the delivery has become, if any."""
+        if self.outcome is not None and self.outcome.outcome is OutcomeClass.REJECTED:
+            return FailureClass.REJECTED
+        given_up = self.note is Note.FAILED and self.visible_in_s == AT_ONCE
+        return FailureClass.EXHAUSTED if given_up else None
+
+    @property
+    def uncertain(self) -> bool:
+        """Whether it may have been sent and must wait for evidence."""
+        if self.note is Note.IN_DOUBT or (self.note is Note.ABANDONED and self.done):
+            return True
+        unsure = {OutcomeClass.UNKNOWN, OutcomeClass.MISMATCH}
+        return self.done and self.outcome is not None and self.outcome.outcome in unsure
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +194,8 @@ class Consumer:
         rule = ruling(outcome.outcome, self.guarantee.at(self.clock(), in_doubt_since=row.in_doubt_since))
         if rule.message is Acknowledgement.DONE:
             return Disposition(Note.SETTLED, delivery=row, outcome=outcome)
+        if outcome.retry_at is not None and not last:
+            pause = max(pause, ceil((outcome.retry_at - self.clock()).total_seconds()))
         return Disposition(Note.FAILED, visible_in_s=pause, delivery=row, outcome=outcome)
 
     def _move_gate(self, outcome: Outcome) -> None:

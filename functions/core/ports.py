@@ -167,8 +167,15 @@ class DeliveryQueues(Protocol):
 class Provider(Protocol):
     """Who carries a message to a person."""
 
-    name: str
-    guarantee: Guarantee
+    @property
+    def name(self) -> str:
+        """Name by which the settings and the rows know it."""
+        ...
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What it promises about duplicates."""
+        ...
 
     def send(self, delivery: Delivery, envelope: Envelope) -> Outcome:
         """Send once, with one HTTP attempt. Every answer and every failure to get one is an Outcome."""

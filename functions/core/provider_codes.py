@@ -69,6 +69,32 @@ SNS: Final[Mapping[str, OutcomeClass]] = {
     "PlatformApplicationDisabled": OutcomeClass.AUTH,
 }
 
+# https://resend.com/docs/api-reference/errors
+# `validation_error` comes with 400, 401 and 403, so a refused key is told by its status before this table is asked.
+HTTP_EMAIL: Final[Mapping[str, OutcomeClass]] = {
+    "application_error": OutcomeClass.UNKNOWN,
+    "concurrent_idempotent_requests": OutcomeClass.RUNNING,
+    "daily_quota_exceeded": OutcomeClass.QUOTA,
+    "internal_server_error": OutcomeClass.UNKNOWN,
+    "invalid_access": OutcomeClass.REJECTED,
+    "invalid_attachment": OutcomeClass.REJECTED,
+    "invalid_from_address": OutcomeClass.AUTH,  # our sender: no row's fault
+    "invalid_idempotency_key": OutcomeClass.REJECTED,
+    "invalid_idempotent_request": OutcomeClass.MISMATCH,
+    "invalid_parameter": OutcomeClass.REJECTED,
+    "invalid_region": OutcomeClass.AUTH,
+    "method_not_allowed": OutcomeClass.AUTH,
+    "missing_required_field": OutcomeClass.REJECTED,
+    "missing_required_fields": OutcomeClass.REJECTED,
+    "monthly_quota_exceeded": OutcomeClass.QUOTA,
+    "not_found": OutcomeClass.AUTH,
+    "rate_limit_exceeded": OutcomeClass.THROTTLED,
+    "recipient_rate_limited": OutcomeClass.DEFERRED,
+    "security_error": OutcomeClass.REJECTED,
+    "service_unavailable": OutcomeClass.UNAVAILABLE,
+    "validation_error": OutcomeClass.REJECTED,
+}
+
 _SERVER_ERROR: Final = 500
 _UNAVAILABLE: Final = 503
 _TOO_MANY: Final = 429
@@ -81,12 +107,12 @@ def meaning(codes: Mapping[str, OutcomeClass], code: str, http_status: int) -> O
     An unseen 4xx is tried again within the message's receives and then held as exhausted: it may be the row's fault or
     ours, and neither dropping it nor trying for ever is safe.
     """
+    if http_status in _REFUSED:
+        return OutcomeClass.AUTH
     if code in codes:
         return codes[code]
     if http_status == _TOO_MANY:
         return OutcomeClass.THROTTLED
-    if http_status in _REFUSED:
-        return OutcomeClass.AUTH
     if http_status == _UNAVAILABLE:
         return OutcomeClass.UNAVAILABLE
     if http_status >= _SERVER_ERROR:

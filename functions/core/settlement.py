@@ -76,7 +76,7 @@ def settled(
     if pause_s is None:
         return exhausted(failed, code=outcome.code, at=at)
     # The message comes back by itself; the reconciler looks only whether it did.
-    again = at + timedelta(seconds=pause_s)
+    again = max(at + timedelta(seconds=pause_s), outcome.retry_at or at)
     return replace(failed, status=Status.RETRYABLE, next_attempt_at=again, attention_at=again + MESSAGE_OVERDUE)
 
 

@@ -11,7 +11,7 @@ from functions import names
 from functions.adapters.clock import utc_now
 from functions.adapters.environment import ReconcilerEnvironment
 from functions.adapters.periods import DynamoPeriods
-from functions.adapters.providers import GUARANTEES
+from functions.adapters.providers import guarantee_and_witness
 from functions.adapters.sqs import SqsDeliveryQueues
 from functions.adapters.telemetry import logger, metrics
 from functions.adapters.traffic import DynamoTraffic
@@ -35,8 +35,8 @@ reconciler = Reconciler(
     silence_after=timedelta(seconds=environment.silence_after_s),
     horizon=timedelta(seconds=environment.interval_s),
     channels={
-        channel: ChannelRules(GUARANTEES[provider], environment.rates[channel])
-        for channel, provider in environment.providers.items()
+        channel: ChannelRules(*guarantee_and_witness(choice), rate_per_second=environment.rates[channel])
+        for channel, choice in environment.providers.items()
     },
 )
 

@@ -80,8 +80,8 @@ class ChannelRules:
     """What the reconciler needs to know of a channel."""
 
     guarantee: Guarantee
+    witness: Witness | None
     rate_per_second: float
-    witness: Witness | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from botocore.config import Config
 from botocore.exceptions import (
@@ -21,10 +21,10 @@ from functions.core.provider_codes import meaning
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-CONNECT_TIMEOUT_S = 2
+CONNECT_TIMEOUT_S: Final = 2.0
 
 
-def one_attempt(timeout_s: int) -> Config:
+def one_attempt(timeout_s: float) -> Config:
     """Return a client configuration that never sends twice: nobody would see or count a retry inside the SDK."""
     return Config(
         connect_timeout=min(CONNECT_TIMEOUT_S, timeout_s),

@@ -36,7 +36,7 @@ class SesProvider:
         self._client = client
 
     @classmethod
-    def with_timeout(cls, timeout_s: int) -> Self:
+    def with_timeout(cls, timeout_s: float) -> Self:
         """Return a provider whose client gives up after that many seconds without an answer."""
         return cls(boto3.client("sesv2", config=one_attempt(timeout_s)))
 

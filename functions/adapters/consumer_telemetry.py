@@ -1,0 +1,119 @@
+"""What a consumer tells: one line for each message, exactly one `delivery.attempted` for each attempt, and counts.
+
+Nothing of the person, of the message's content or of a provider's own words is in any of it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from aws_lambda_powertools.metrics import MetricUnit, single_metric
+
+from functions import names
+from functions.adapters.clock import utc_now
+from functions.adapters.telemetry import data_region, logger, metrics
+from functions.core.consumption import Note
+from functions.core.outcome import OutcomeClass
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from functions.core.consumption import Disposition
+    from functions.core.delivery import Delivery
+    from functions.core.identity import Channel
+    from functions.core.message import PoisonError
+    from functions.core.outcome import Outcome
+
+
+class ConsumerTelemetry:
+    """Counts over one batch, written out once at its end: a line for each metric and outcome, not for each message."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._counts: Counter[tuple[str, str]] = Counter()
+
+    def acted(self, disposition: Disposition, *, took_ms: int) -> None:
+        """Tell what happened to a message."""
+        row, outcome = disposition.delivery, disposition.outcome
+        if row is None or outcome is None:
+            self._count(names.METRIC_MESSAGES, disposition.skip_reason or disposition.note)
+            logger.info(f"message.{disposition.note}", extra=_about(disposition))
+        else:
+            self._attempted(row, outcome, disposition, took_ms)
+        if disposition.dead_letter is not None:
+            self._count(names.METRIC_DEAD_LETTERS, disposition.dead_letter)
+        if disposition.uncertain:
+            self._count(names.METRIC_UNCERTAIN, disposition.note)
+
+    def poison(self, message_id: str, error: PoisonError) -> None:
+        """Tell of a message that cannot be worked on; the reason names fields only."""
+        self._count(names.METRIC_MESSAGES, "poison")
+        self._count(names.METRIC_DEAD_LETTERS, "poison")
+        logger.warning("message.poison", extra={"message_id": message_id, "reason": str(error)})
+
+    def failed(self, message_id: str, error: Exception) -> None:
+        """Tell of a fault of our own. The type and the place say what broke; the text might quote what was in hand."""
+        self._count(names.METRIC_MESSAGES, "error")
+        about = {"message_id": message_id, "error": type(error).__name__, "at": _where(error)}
+        logger.error("message.failed", extra=about)
+
+    def flush(self) -> None:
+        """Write the batch's counts."""
+        for (name, outcome), count in sorted(self._counts.items()):
+            dimensions = {
+                "service": names.SERVICE,
+                "region": data_region,
+                "channel": str(self._channel),
+                "outcome": outcome,
+            }
+            with single_metric(
+                name=name,
+                unit=MetricUnit.Count,
+                value=count,
+                namespace=names.METRICS_NAMESPACE,
+                default_dimensions=dimensions,
+            ):
+                pass
+        self._counts.clear()
+
+    def _attempted(self, row: Delivery, outcome: Outcome, disposition: Disposition, took_ms: int) -> None:
+        self._count(names.METRIC_ATTEMPTS, outcome.outcome)
+        if outcome.provider_duplicate:
+            self._count(names.METRIC_PROVIDER_DUPLICATES, outcome.outcome)
+        logger.info(
+            "delivery.attempted",
+            extra={
+                "delivery_id": str(row.delivery_id),
+                "channel": str(self._channel),
+                "attempt": row.attempt + 1,
+                "outcome": str(outcome.outcome),
+                "code": outcome.code,
+                "provider_duplicate": outcome.provider_duplicate,
+                "took_ms": took_ms,
+                "visible_in_s": disposition.visible_in_s,
+            },
+        )
+        if disposition.note is Note.SETTLED and outcome.outcome is OutcomeClass.ACCEPTED:
+            metrics.add_metric(names.METRIC_LATENCY, MetricUnit.Seconds, (utc_now() - row.due_at).total_seconds())
+
+    def _count(self, name: str, outcome: str) -> None:
+        self._counts[name, str(outcome)] += 1
+
+
+def _about(disposition: Disposition) -> Mapping[str, Any]:
+    row = disposition.delivery
+    about = {
+        "delivery_id": None if row is None else str(row.delivery_id),
+        "skip_reason": disposition.skip_reason,
+        "visible_in_s": disposition.visible_in_s,
+    }
+    return {name: value for name, value in about.items() if value is not None}
+
+
+def _where(error: Exception) -> str:
+    """Return the innermost function and line of an exception."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return "unknown" if trace is None else f"{trace.tb_frame.f_code.co_qualname}:{trace.tb_lineno}"
