@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
+    from functions.core.ports import Provider
+
 SPARE_S: Final = 2  # for everything around the provider call
 
 
@@ -55,11 +57,11 @@ class ChannelConsumer:
         self._telemetry = ConsumerTelemetry(consumer.channel)
 
     @classmethod
-    def from_environment(cls) -> ChannelConsumer:
-        """Put a consumer together from the function's environment."""
+    def from_environment(cls, provider: Provider | None = None) -> ChannelConsumer:
+        """Put a consumer together from the function's environment, which also names its provider if none is given."""
         environment = ConsumerEnvironment.load()
         rows = ledger(environment)
-        provider = make_provider(environment.choice)
+        provider = provider or make_provider(environment.choice)
         sender = IdempotentSender(provider, rows, clock=utc_now)
         lane = Lane(
             DynamoTraffic(dynamodb(), environment.control_table),

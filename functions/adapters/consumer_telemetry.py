@@ -76,6 +76,8 @@ class ConsumerTelemetry:
             ):
                 pass
         self._counts.clear()
+        if metrics.metric_set:  # there is a latency only where something was accepted
+            metrics.flush_metrics()
 
     def _attempted(self, row: Delivery, outcome: Outcome, disposition: Disposition, took_ms: int) -> None:
         self._count(names.METRIC_ATTEMPTS, outcome.outcome)

@@ -14,10 +14,10 @@ from functions.adapters.ledger import TRANSACTION_LIMIT
 from functions.adapters.schedule_rows import schedule_from_row
 from functions.adapters.transactions import CANCELLED, CONDITION_FAILED, cancellation_codes, transact
 from functions.core.instants import to_text
-from functions.core.ports import PlanReceipt
+from functions.core.ports import PlanReceipt, UnreadableSchedule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime, timedelta
 
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -47,7 +47,7 @@ class DynamoPlanBook:
         self._shards = shards
         self._keep_for = keep_for
 
-    def due(self, shard: int, until: datetime) -> Iterator[Sequence[Schedule]]:
+    def due(self, shard: int, until: datetime) -> Iterator[Sequence[Schedule | UnreadableSchedule]]:
         """Pages of schedules due in a shard up to and including `until`, oldest first.
 
         Reads only what is due: paused and ended schedules are not in the index.
@@ -62,7 +62,7 @@ class DynamoPlanBook:
         )
         for page in pages:
             if page["Items"]:
-                yield [schedule_from_row(from_item(item)) for item in page["Items"]]
+                yield [_read_schedule(from_item(item)) for item in page["Items"]]
 
     def commit(self, plans: Sequence[SchedulePlan]) -> PlanReceipt:
         """Write the rows of many customers and move their schedules on, about a hundred actions in a transaction.
@@ -142,6 +142,14 @@ class DynamoPlanBook:
                 "ExpressionAttributeValues": values,
             }
         }
+
+
+def _read_schedule(row: Mapping[str, Any]) -> Schedule | UnreadableSchedule:
+    try:
+        return schedule_from_row(row)
+    except (KeyError, TypeError, ValueError):
+        # Whoever wrote it, one row must not keep its shard from being planned.
+        return UnreadableSchedule(row[names.CUSTOMER_ID], row[names.RECORD])
 
 
 def _groups(plans: Sequence[SchedulePlan]) -> Iterator[list[SchedulePlan]]:

@@ -52,6 +52,14 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
+class UnreadableSchedule:
+    """A due schedule whose row makes no sense: planned by nobody, and in nobody's way."""
+
+    customer_id: str
+    record: str
+
+
+@dataclass(frozen=True, slots=True)
 class PlanReceipt:
     """What became of a page of plans."""
 
@@ -103,7 +111,7 @@ class Ledger(Protocol):
 class PlanBook(Protocol):
     """The due schedules, and the commit that turns them into rows."""
 
-    def due(self, shard: int, until: datetime) -> Iterator[Sequence[Schedule]]:
+    def due(self, shard: int, until: datetime) -> Iterator[Sequence[Schedule | UnreadableSchedule]]:
         """Pages of schedules whose next run is not after `until`, oldest first."""
         ...
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from functions.adapters.channel_consumer import ChannelConsumer
-from functions.adapters.telemetry import metrics
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
 consumer = ChannelConsumer.from_environment()
 
 
-@metrics.log_metrics(raise_on_empty_metrics=False)
 def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
     """Work a batch of messages off; return those that are not done."""
     return consumer.handle(event, context)

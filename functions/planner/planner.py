@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from functions.core.calendar import UnknownTimeZoneError
 from functions.core.planning import PlanningRules, SchedulePlan, check_lateness, plan_schedule
+from functions.core.ports import UnreadableSchedule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,14 +83,15 @@ class Planner:
                 report.unfinished.append(shard)
                 return
 
-    def _plan_page(self, page: Sequence[Schedule], report: PlannerReport) -> None:
+    def _plan_page(self, page: Sequence[Schedule | UnreadableSchedule], report: PlannerReport) -> None:
         plans: list[SchedulePlan] = []
         for schedule in page:
-            try:
-                plans.append(plan_schedule(schedule, now=self.clock(), rules=self.rules))
-            except UnknownTimeZoneError:
+            plan = self._plan(schedule)
+            if plan is None:
                 # One bad row never blocks a page. It stays due, so it shows as the oldest due row until it is mended.
                 report.failed.append(schedule.customer_id)
+            else:
+                plans.append(plan)
         # A week is opened before its rows are written and again after: whoever closes it in between finds it changed.
         periods = sorted({delivery.period for plan in plans for delivery in plan.deliveries})
         self._open(periods)
@@ -103,6 +105,14 @@ class Planner:
         report.failed.extend(committed.failed)
         report.enqueued += len(sending.sent)
         report.not_enqueued += len(sending.failed)
+
+    def _plan(self, schedule: Schedule | UnreadableSchedule) -> SchedulePlan | None:
+        if isinstance(schedule, UnreadableSchedule):
+            return None
+        try:
+            return plan_schedule(schedule, now=self.clock(), rules=self.rules)
+        except UnknownTimeZoneError:
+            return None
 
     def _open(self, periods: Sequence[str]) -> None:
         for period in periods:
