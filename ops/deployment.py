@@ -113,6 +113,14 @@ class RegionDeployment:
         return self.output(names.OUTPUT_DELIVERIES_TABLE)
 
     @property
+    def control_table(self) -> str:
+        return self.output(names.OUTPUT_CONTROL_TABLE)
+
+    @property
+    def planner_function(self) -> str:
+        return self.output(names.OUTPUT_PLANNER_FUNCTION)
+
+    @property
     def shards(self) -> int:
         """Partitions of every index."""
         return int(self.output(names.OUTPUT_SHARDS))

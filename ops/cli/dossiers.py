@@ -1,0 +1,235 @@
+"""What is on record of one delivery or one customer, found in whichever data region has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import Any, Final
+
+from functions import names
+from functions.adapters.items import from_item
+from functions.adapters.schedule_rows import profile_from_row
+from functions.core.calendar import WEEK, UnknownTimeZoneError, period_reported, zone
+from functions.core.customer import DIGEST_SCHEDULE, PROFILE, REMINDER_SCHEDULE, Profile
+from functions.core.delivery import Delivery
+from functions.core.identity import Channel, DeliveryId, Topic
+from functions.core.instants import from_text
+from ops.cli.answers import why_not
+from ops.cli.output import masked, utc
+from ops.deployment import DeploymentError, RegionDeployment
+from ops.imports.fields import WEEKDAYS
+
+PERIODS_SHOWN: Final = 6
+REMINDERS_SHOWN: Final = 20
+_AFTER_SCHEDULES: Final = "SCHEDULE$"  # "$" comes right after "#"
+
+
+@dataclass(frozen=True, slots=True)
+class FoundDelivery:
+    """A delivery, and where it is."""
+
+    data_region: str
+    delivery: Delivery
+
+
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """One channel of a customer; the address masked, consent by topic (None where nobody asked)."""
+
+    channel: str
+    address: str | None
+    consent: Mapping[str, str | None]
+    suppressed: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleOnRecord:
+    """A schedule in words, and its next run where it has one."""
+
+    what: str
+    when: str
+    channels: tuple[str, ...]
+    next_run_at: datetime | None
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """A delivery that there should have been, whether or not it ever was; `why` it was not accepted."""
+
+    delivery_id: DeliveryId
+    delivery: Delivery | None
+    why: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Dossier:
+    """All that an operator may see of a customer."""
+
+    data_region: str
+    profile: Profile = field(repr=False)
+    contacts: tuple[Contact, ...]
+    schedules: tuple[ScheduleOnRecord, ...]
+    deliveries: tuple[Expected, ...]
+
+
+# --- a delivery -------------------------------------------------------------------------------------------------------
+
+
+def find_delivery(regions: Sequence[RegionDeployment], delivery_id: DeliveryId) -> FoundDelivery:
+    """Look for a delivery in each region. Raises DeploymentError when none has it."""
+    for region in regions:
+        delivery = region.ledger.read([str(delivery_id)]).get(str(delivery_id))
+        if delivery is not None:
+            return FoundDelivery(region.data_region, delivery)
+    raise DeploymentError(
+        f"no delivery {delivery_id} in {_named(regions)}: it was never selected, or its row has been purged; see "
+        f"`digest show --customer {delivery_id.customer_id}` for what is known"
+    )
+
+
+# --- a customer -------------------------------------------------------------------------------------------------------
+
+
+def find_customer(regions: Sequence[RegionDeployment], customer_id: str, *, now: datetime) -> Dossier:
+    """Look for a customer in each region. Raises DeploymentError when none has them."""
+    for region in regions:
+        rows = {row[names.RECORD]: row for row in _rows(region, customer_id)}
+        if PROFILE in rows:
+            return _dossier(region, rows, now)
+    raise DeploymentError(f"no customer {customer_id} in {_named(regions)}: never imported, or erased; check the id")
+
+
+def _named(regions: Sequence[RegionDeployment]) -> str:
+    return " or ".join(region.data_region for region in regions)
+
+
+def _rows(region: RegionDeployment, customer_id: str) -> Iterator[Mapping[str, Any]]:
+    """Profile and schedules: one range of the partition, which leaves the activity out."""
+    pages = region.dynamodb.get_paginator("query").paginate(
+        TableName=region.customers_table,
+        KeyConditionExpression="#customer_id = :customer_id AND #record BETWEEN :first AND :last",
+        ExpressionAttributeNames={"#customer_id": names.CUSTOMER_ID, "#record": names.RECORD},
+        ExpressionAttributeValues={
+            ":customer_id": {"S": customer_id},
+            ":first": {"S": PROFILE},
+            ":last": {"S": _AFTER_SCHEDULES},
+        },
+        ConsistentRead=True,
+    )
+    for page in pages:
+        yield from (from_item(item) for item in page["Items"])
+
+
+def _dossier(region: RegionDeployment, rows: Mapping[str, Mapping[str, Any]], now: datetime) -> Dossier:
+    profile = profile_from_row(rows[PROFILE])
+    reminders = sorted(
+        (row for record, row in rows.items() if record.startswith(REMINDER_SCHEDULE)),
+        key=lambda row: str(row["due_at"]),
+        reverse=True,
+    )[:REMINDERS_SHOWN]
+    digest = rows.get(DIGEST_SCHEDULE)
+    schedules = [*([_digest(digest)] if digest else []), *(_reminder(row, now) for row in reminders)]
+    return Dossier(
+        data_region=region.data_region,
+        profile=profile,
+        contacts=tuple(_contact(profile, channel) for channel in Channel),
+        schedules=tuple(schedules),
+        deliveries=tuple(_deliveries(region, profile, digest, reminders, now)),
+    )
+
+
+def _contact(profile: Profile, channel: Channel) -> Contact:
+    address = profile.addresses.get(channel)
+    consent = {topic: profile.consent.get((topic, channel)) for topic in Topic}
+    return Contact(
+        channel=str(channel),
+        address=None if address is None else masked(channel, address),
+        consent={str(topic): None if answer is None else str(answer) for topic, answer in consent.items()},
+        suppressed=profile.suppressed.get(channel),
+    )
+
+
+def _next_run(row: Mapping[str, Any]) -> datetime | None:
+    return from_text(row[names.NEXT_RUN_AT]) if names.NEXT_RUN_AT in row else None
+
+
+def _digest(row: Mapping[str, Any]) -> ScheduleOnRecord:
+    return ScheduleOnRecord(
+        what="digest",
+        when=f"{WEEKDAYS[row['weekday']].capitalize()}s {row['local_time']} {row['time_zone']}",
+        channels=tuple(row["channels"]),
+        next_run_at=_next_run(row),
+        state="runs" if names.NEXT_RUN_AT in row else "paused",
+    )
+
+
+def _reminder(row: Mapping[str, Any], now: datetime) -> ScheduleOnRecord:
+    if row.get("cancelled", False):
+        state = "cancelled"
+    elif names.NEXT_RUN_AT not in row:
+        state = "planned"
+    else:
+        state = "waits for the planner" if from_text(row[names.NEXT_RUN_AT]) <= now else "waits"
+    return ScheduleOnRecord(
+        what=f"reminder {row['event_id']}",
+        when=f"due {utc(from_text(row['due_at']))}",
+        channels=tuple(row["channels"]),
+        next_run_at=_next_run(row),
+        state=state,
+    )
+
+
+# --- the customer's deliveries ----------------------------------------------------------------------------------------
+
+
+def _deliveries(
+    region: RegionDeployment,
+    profile: Profile,
+    digest: Mapping[str, Any] | None,
+    reminders: Sequence[Mapping[str, Any]],
+    now: datetime,
+) -> Iterator[Expected]:
+    """The last weeks and reminders on every channel: ids follow from what they are about, so nothing is searched."""
+    ids = [
+        *(
+            DeliveryId(Topic.DIGEST, profile.customer_id, period.isoformat(), channel)
+            for period in _last_periods(profile, now)
+            for channel in Channel
+        ),
+        *(
+            DeliveryId(Topic.REMINDER, profile.customer_id, row["event_id"], channel)
+            for row in reminders
+            for channel in Channel
+        ),
+    ]
+    rows = region.ledger.read(str(one) for one in ids)
+    for one in ids:
+        delivery = rows.get(str(one))
+        if delivery is not None:
+            yield Expected(one, delivery, None if delivery.accepted_at else why_not(delivery))
+        elif one.topic is Topic.DIGEST and digest is not None and str(one.channel) in digest["channels"]:
+            yield Expected(one, None, _why_never_selected(one, digest))
+
+
+def _last_periods(profile: Profile, now: datetime) -> list[date]:
+    try:
+        newest = period_reported(now, zone(profile.time_zone))
+    except UnknownTimeZoneError:
+        newest = period_reported(now, zone("UTC"))
+    return [newest - WEEK * back for back in range(PERIODS_SHOWN)]
+
+
+def _why_never_selected(delivery_id: DeliveryId, digest: Mapping[str, Any]) -> str:
+    if names.NEXT_RUN_AT not in digest:
+        return "the schedule is paused"
+    try:
+        to_report = period_reported(from_text(digest[names.NEXT_RUN_AT]), zone(digest["time_zone"])).isoformat()
+    except UnknownTimeZoneError:
+        return "the schedule's time zone is unknown; import the customer again"
+    if delivery_id.occasion == to_report:
+        return f"its run is at {utc(from_text(digest[names.NEXT_RUN_AT]))}"
+    if delivery_id.occasion > to_report:
+        return "an earlier week comes first"
+    return "before the schedule's first run, or its row has been purged"

@@ -1,0 +1,114 @@
+"""How things are written for people, and for machines."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, timedelta
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+import phonenumbers
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from functions.core.calendar import WEEK
+from functions.core.identity import Channel
+from functions.core.instants import to_text
+
+FAILED: Final = 1
+_SHOWN_DIGITS: Final = 4
+_MINUTE: Final = 60
+_HOUR: Final = 60 * _MINUTE
+_DAY: Final = 24 * _HOUR
+
+
+def out() -> Console:
+    """Where answers go. Made anew each time, so that it is always the present standard output."""
+    return Console(highlight=False, soft_wrap=False)
+
+
+def complain(text: str) -> int:
+    """Write an error; return the exit status that goes with it."""
+    Console(stderr=True, highlight=False, soft_wrap=True).print(Text(f"digest: {text}"))
+    return FAILED
+
+
+def say(text: str = "") -> None:
+    """Write a line of text as it is: nothing in it is markup."""
+    out().print(Text(text))
+
+
+def print_json(answer: Mapping[str, Any]) -> None:
+    """Write a machine's answer."""
+    sys.stdout.write(json.dumps(answer, indent=2) + "\n")
+
+
+def table(*columns: str, numbers: Sequence[str] = ()) -> Table:
+    """An empty table; the columns named in `numbers` are aligned right."""
+    empty = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for column in columns:
+        empty.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
+    return empty
+
+
+def count_of(number: int, one: str, many: str | None = None) -> str:
+    """`1 line`, `1,204 lines`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+# --- times ------------------------------------------------------------------------------------------------------------
+
+
+def utc(instant: datetime) -> str:
+    """`2026-11-29 20:05:00 UTC`."""
+    return to_text(instant)[:19].replace("T", " ") + " UTC"
+
+
+def local(instant: datetime, where: ZoneInfo) -> str:
+    """`Mon 2026-11-30 09:00 EST`, as the customer's own clock shows it."""
+    return f"{instant.astimezone(where):%a %Y-%m-%d %H:%M %Z}"
+
+
+def moment(instant: datetime | None) -> str | None:
+    """An instant for machines; None where there is none."""
+    return None if instant is None else to_text(instant)
+
+
+def distance(instant: datetime, now: datetime) -> str:
+    """`in 3 h`, `12 min ago`: the largest unit that says something."""
+    seconds = round(abs((instant - now).total_seconds()))
+    for unit, length in (("d", _DAY), ("h", _HOUR), ("min", _MINUTE), ("s", 1)):
+        if seconds >= length:
+            amount = f"{seconds // length} {unit}"
+            return f"in {amount}" if instant > now else f"{amount} ago"
+    return "now"
+
+
+def week(period: str) -> str:
+    """`2026-11-16 to 2026-11-22`."""
+    monday = date.fromisoformat(period)
+    return f"{monday} to {monday + WEEK - timedelta(days=1)}"
+
+
+# --- addresses --------------------------------------------------------------------------------------------------------
+
+
+def masked(channel: Channel, address: str) -> str:
+    """`a***@example.com`, `+1******0123`: enough to recognise, not enough to write to."""
+    if channel is Channel.SMS:
+        return _masked_number(address)
+    name, _, domain = address.rpartition("@")
+    return f"{name[:1]}***@{domain}"
+
+
+def _masked_number(number: str) -> str:
+    try:
+        country = str(phonenumbers.parse(number, None).country_code)
+    except phonenumbers.NumberParseException:
+        country = ""
+    hidden = max(len(number) - 1 - len(country) - _SHOWN_DIGITS, 0)
+    return f"+{country}{'*' * hidden}{number[-_SHOWN_DIGITS:]}"

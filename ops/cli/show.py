@@ -1,0 +1,241 @@
+"""`digest show`: one delivery, or one customer."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+import typer
+
+from functions.core.calendar import UnknownTimeZoneError, zone
+from functions.core.delivery import Delivery
+from functions.core.identity import DeliveryId, InvalidIdError, opaque_id
+from ops.cli.answers import Answer, accepted, enqueued, next_action, selected
+from ops.cli.dossiers import Dossier, Expected, find_customer, find_delivery
+from ops.cli.output import distance, local, moment, out, print_json, say, table, utc
+from ops.cli.workplace import JsonOption, RegionOption, workplace_of
+
+
+def show(
+    context: typer.Context,
+    delivery_id: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="DELIVERY_ID",
+            help="Such as digest:c-10428:2026-11-16:email or reminder:c-10428:invoice-9:sms.",
+            show_default=False,
+        ),
+    ] = None,
+    customer: Annotated[
+        str | None,
+        typer.Option("--customer", metavar="ID", help="Everything about one customer instead.", show_default=False),
+    ] = None,
+    region: RegionOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Answer for one delivery: was it selected, was it enqueued, did the provider accept it; and what happens next.
+
+    Or for one customer: contact and consent, schedules, and every delivery of the last six weeks, also those that never
+    came to be.
+
+    For example:
+
+    - `digest show digest:c-10428:2026-11-16:email`
+    - `digest show --customer c-10428`
+    """
+    if (delivery_id is None) == (customer is None):
+        raise typer.BadParameter("name a delivery, or a customer with --customer", param_hint="DELIVERY_ID")
+    workplace = workplace_of(context)
+    regions = workplace.deployment.only(region)
+    now = workplace.clock()
+    if delivery_id is not None:
+        found = find_delivery(regions, _delivery_id(delivery_id))
+        if as_json:
+            print_json(_delivery_as_json(found.data_region, found.delivery))
+        else:
+            _tell_delivery(found.data_region, found.delivery)
+    else:
+        dossier = find_customer(regions, _customer_id(str(customer)), now=now)
+        if as_json:
+            print_json(_customer_as_json(dossier))
+        else:
+            _tell_customer(dossier, now)
+
+
+def _delivery_id(text: str) -> DeliveryId:
+    try:
+        return DeliveryId.parse(text)
+    except InvalidIdError as error:
+        raise typer.BadParameter(str(error), param_hint="DELIVERY_ID") from None
+
+
+def _customer_id(text: str) -> str:
+    try:
+        return opaque_id(text, field="customer_id")
+    except InvalidIdError as error:
+        raise typer.BadParameter(str(error), param_hint="--customer") from None
+
+
+# --- a delivery -------------------------------------------------------------------------------------------------------
+
+
+def _delivery_as_json(data_region: str, delivery: Delivery) -> dict[str, Any]:
+    return {
+        "delivery_id": str(delivery.delivery_id),
+        "data_region": data_region,
+        "status": str(delivery.status),
+        "selected": _answer_as_json(selected(delivery)),
+        "enqueued": _answer_as_json(enqueued(delivery)),
+        "accepted": _answer_as_json(accepted(delivery)),
+        "next_action": next_action(delivery),
+        "skip_reason": None if delivery.skip_reason is None else str(delivery.skip_reason),
+        "failure": None
+        if delivery.failure is None
+        else {
+            "class": delivery.failure.failure_class,
+            "code": delivery.failure.code,
+            "at": moment(delivery.failure.at),
+        },
+        "attempt": delivery.attempt,
+        "history": [
+            {
+                "attempt": one.attempt,
+                "at": moment(one.at),
+                "outcome": one.outcome,
+                "code": one.code,
+                "policy_version": one.policy_version,
+            }
+            for one in delivery.history
+        ],
+        "provider": delivery.provider,
+        "provider_reference": delivery.provider_reference,
+        "template_id": delivery.template_id,
+        "period": delivery.period,
+        "due_at": moment(delivery.due_at),
+        "next_attempt_at": moment(delivery.next_attempt_at),
+        "expires_at": moment(delivery.expires_at),
+    }
+
+
+def _answer_as_json(answer: Answer) -> dict[str, Any]:
+    return {"yes": answer.at is not None, "at": moment(answer.at), "why": answer.why}
+
+
+def _tell_delivery(data_region: str, delivery: Delivery) -> None:
+    say(f"{delivery.delivery_id} in {data_region}: {delivery.status.replace('_', ' ')}")
+    out().print()
+    answers = (("Selected", selected(delivery)), ("Enqueued", enqueued(delivery)), ("Accepted", accepted(delivery)))
+    for question, answer in answers:
+        say(f"  {question}?  {_answer(answer)}")
+    out().print()
+    facts = [
+        ("Next", next_action(delivery)),
+        ("Due", utc(delivery.due_at)),
+        ("Expires", utc(delivery.expires_at)),
+        ("Template", delivery.template_id),
+    ]
+    if delivery.provider is not None:
+        facts.append(("Provider", f"{delivery.provider}, message id {delivery.provider_reference or 'none'}"))
+    if delivery.failure is not None:
+        facts.append(("Failure", f"{delivery.failure.failure_class} ({delivery.failure.code})"))
+    for name, fact in facts:
+        say(f"  {name:<9}  {fact}")
+    if delivery.history:
+        out().print()
+        shown = table("Attempt", "At (UTC)", "Outcome", "Code", numbers=["Attempt"])
+        for one in delivery.history:
+            shown.add_row(str(one.attempt), utc(one.at).removesuffix(" UTC"), one.outcome, one.code)
+        out().print(shown)
+
+
+def _answer(answer: Answer) -> str:
+    if answer.at is None:
+        return f"no: {answer.why}"
+    return f"yes, {utc(answer.at)}"
+
+
+# --- a customer -------------------------------------------------------------------------------------------------------
+
+
+def _customer_as_json(dossier: Dossier) -> dict[str, Any]:
+    profile = dossier.profile
+    return {
+        "customer_id": profile.customer_id,
+        "data_region": dossier.data_region,
+        "active": profile.active,
+        "locale": profile.locale,
+        "time_zone": profile.time_zone,
+        "channels": {
+            contact.channel: {
+                "address": contact.address,
+                "consent": contact.consent,
+                "suppressed": contact.suppressed,
+            }
+            for contact in dossier.contacts
+        },
+        "schedules": [
+            {
+                "what": one.what,
+                "when": one.when,
+                "channels": list(one.channels),
+                "next_run_at": moment(one.next_run_at),
+                "state": one.state,
+            }
+            for one in dossier.schedules
+        ],
+        "deliveries": [
+            {
+                "delivery_id": str(one.delivery_id),
+                "status": None if one.delivery is None else str(one.delivery.status),
+                "accepted_at": None if one.delivery is None else moment(one.delivery.accepted_at),
+                "why": one.why,
+            }
+            for one in dossier.deliveries
+        ],
+    }
+
+
+def _tell_customer(dossier: Dossier, now: datetime) -> None:
+    profile = dossier.profile
+    state = "active" if profile.active else "inactive: gets nothing"
+    say(f"{profile.customer_id} in {dossier.data_region}: {state}; {profile.locale}, {profile.time_zone}")
+    out().print()
+    contacts = table("Channel", "Address", "Digest", "Reminder", "Suppressed")
+    for contact in dossier.contacts:
+        contacts.add_row(
+            contact.channel,
+            contact.address or "none",
+            *(contact.consent[topic] or "never asked" for topic in ("digest", "reminder")),
+            contact.suppressed or "no",
+        )
+    out().print(contacts)
+    _tell_schedules(dossier, now)
+    _tell_deliveries(dossier.deliveries)
+
+
+def _tell_schedules(dossier: Dossier, now: datetime) -> None:
+    out().print()
+    if not dossier.schedules:
+        say("No schedule: nothing will be sent. Import the customer with digest_weekday and digest_time")
+    for one in dossier.schedules:
+        say(f"{one.what}: {one.when}, {' and '.join(one.channels) or 'no channel'}; {one.state}")
+        if one.next_run_at is not None:
+            run = _both_times(one.next_run_at, dossier.profile.time_zone)
+            say(f"  next run {run}, {distance(one.next_run_at, now)}")
+
+
+def _both_times(instant: datetime, time_zone: str) -> str:
+    try:
+        return f"{local(instant, zone(time_zone))} = {utc(instant)}"
+    except UnknownTimeZoneError:
+        return utc(instant)
+
+
+def _tell_deliveries(deliveries: tuple[Expected, ...]) -> None:
+    out().print()
+    shown = table("Delivery", "State", "Accepted at (UTC), or why not")
+    for one in deliveries:
+        state = "not selected" if one.delivery is None else one.delivery.status.replace("_", " ")
+        at = None if one.delivery is None else one.delivery.accepted_at
+        shown.add_row(str(one.delivery_id), state, one.why if at is None else utc(at).removesuffix(" UTC"))
+    out().print(shown)

@@ -1,0 +1,204 @@
+"""`digest status`: the funnel of one week."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Annotated, Any
+from zoneinfo import ZoneInfo
+
+import typer
+
+from functions.adapters.periods import DynamoPeriods
+from functions.adapters.traffic import DynamoTraffic
+from functions.core.calendar import monday_of, period_reported
+from functions.core.identity import Channel
+from functions.core.traffic import Gate, GatePosition
+from ops.cli import weeks
+from ops.cli.output import count_of, moment, out, print_json, say, table, utc, week
+from ops.cli.weeks import Funnel, WeekOfRegion, count_week
+from ops.cli.workplace import JsonOption, RegionOption, workplace_of
+from ops.deployment import RegionDeployment
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A region's week, and what holds it up."""
+
+    week: WeekOfRegion
+    gates: dict[Channel, Gate]
+    closed_at: str | None
+
+
+def status(
+    context: typer.Context,
+    period: Annotated[
+        str | None,
+        typer.Option(
+            "--period",
+            metavar="DATE",
+            help="Monday of the week that is reported, such as 2026-11-16. The last whole week when left out.",
+            show_default=False,
+        ),
+    ] = None,
+    region: RegionOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Count one week's deliveries: planned, accepted by the provider, skipped and why, and what still needs something.
+
+    **open** comes to an end by itself. **uncertain** may have been sent: the provider's answer was lost, and it
+    is not sent again by itself. **dead letter** waits until its cause is mended. A reminder counts in the week that
+    it falls due in.
+
+    Example: `digest status --period 2026-11-16 --region us`
+    """
+    workplace = workplace_of(context)
+    now = workplace.clock()
+    monday = period_reported(now, ZoneInfo("UTC")) if period is None else _monday(period)
+    regions = workplace.deployment.only(region)
+    standings = [_standing(one, monday.isoformat()) for one in regions]
+    if as_json:
+        print_json(_as_json(monday, standings, now))
+    else:
+        _tell(monday, standings, now)
+
+
+def _monday(text: str) -> date:
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter("must be an ISO date such as 2026-11-16", param_hint="--period") from None
+    if day != monday_of(day):
+        raise typer.BadParameter(
+            f"{day} is no Monday; the week that it lies in opens on {monday_of(day)}", param_hint="--period"
+        )
+    return day
+
+
+def _standing(region: RegionDeployment, period: str) -> Standing:
+    traffic = DynamoTraffic(region.dynamodb, region.control_table)
+    return Standing(
+        count_week(region, period),
+        {channel: traffic.gate(channel) for channel in Channel},
+        DynamoPeriods(region.dynamodb, region.control_table).closed_at().get(period),
+    )
+
+
+# --- for machines -----------------------------------------------------------------------------------------------------
+
+
+def _as_json(monday: date, standings: Sequence[Standing], now: datetime) -> dict[str, Any]:
+    return {
+        "period": monday.isoformat(),
+        "now": moment(now),
+        "regions": {
+            standing.week.data_region: {
+                **_numbers(standing.week.total),
+                "closed_at": standing.closed_at,
+                "channels": {
+                    str(channel): {**_numbers(funnel), "gate": str(standing.gates[channel].position(now))}
+                    for channel, funnel in standing.week.channels.items()
+                },
+            }
+            for standing in standings
+        },
+    }
+
+
+def _numbers(funnel: Funnel) -> dict[str, Any]:
+    return {
+        "planned": funnel.planned,
+        "accepted": funnel.standing[weeks.ACCEPTED],
+        "skipped": dict(sorted(funnel.skipped.items())),
+        "expired": funnel.standing[weeks.EXPIRED],
+        "dead_letter": funnel.standing[weeks.DEAD_LETTER],
+        "uncertain": funnel.standing[weeks.UNCERTAIN],
+        "open": funnel.standing[weeks.OPEN],
+        "percent_complete": round(funnel.percent_settled, 1),
+        "adds_up": funnel.adds_up,
+    }
+
+
+# --- for people -------------------------------------------------------------------------------------------------------
+
+_COLUMNS = ("planned", "accepted", "skipped", "expired", "dead letter", "uncertain", "open", "done")
+
+
+def _tell(monday: date, standings: Sequence[Standing], now: datetime) -> None:
+    total = Funnel()
+    for standing in standings:
+        total.add(standing.week.total)
+    say(f"Week {week(monday.isoformat())}: {_verdict(total)}")
+    for standing in standings:
+        _tell_region(standing, now)
+
+
+def _verdict(total: Funnel) -> str:
+    if not total.planned:
+        return "nothing is planned; `digest due` shows what comes"
+    waits = [
+        f"{total.standing[what]:,} {words}"
+        for what, words in (
+            (weeks.OPEN, "open"),
+            (weeks.UNCERTAIN, "uncertain"),
+            (weeks.DEAD_LETTER, "in dead letters"),
+        )
+        if total.standing[what]
+    ]
+    if waits:
+        return f"{total.percent_settled:.1f} % done, {', '.join(waits)}"
+    return (
+        f"done, {count_of(total.standing[weeks.ACCEPTED], 'delivery', 'deliveries')} accepted out of {total.planned:,}"
+    )
+
+
+def _tell_region(standing: Standing, now: datetime) -> None:
+    shown = table(standing.week.data_region, *_COLUMNS, numbers=_COLUMNS)
+    for channel, funnel in standing.week.channels.items():
+        shown.add_row(str(channel), *_cells(funnel))
+    shown.add_section()
+    shown.add_row("all", *_cells(standing.week.total))
+    out().print()
+    out().print(shown)
+    for channel, funnel in standing.week.channels.items():
+        if funnel.skipped:
+            reasons = ", ".join(f"{reason} {number:,}" for reason, number in funnel.skipped.most_common())
+            say(f"{channel} skipped: {reasons}")
+    for channel, gate in standing.gates.items():
+        _tell_gate(channel, gate, now)
+    _tell_sums(standing)
+
+
+def _cells(funnel: Funnel) -> list[str]:
+    counts = (weeks.ACCEPTED, weeks.SKIPPED, weeks.EXPIRED, weeks.DEAD_LETTER, weeks.UNCERTAIN, weeks.OPEN)
+    return [
+        f"{funnel.planned:,}",
+        *(f"{funnel.standing[name]:,}" for name in counts),
+        # 99.96 must not read as if all were done.
+        f"{int(funnel.percent_settled * 10) / 10:.1f} %",
+    ]
+
+
+def _tell_gate(channel: Channel, gate: Gate, now: datetime) -> None:
+    position = gate.position(now)
+    cause = f" ({gate.cause})" if gate.cause else ""
+    if position is GatePosition.HALTED and gate.halted_at is not None:
+        say(f"{channel} has been halted since {utc(gate.halted_at)}{cause}: nothing is sent until it is resumed")
+    elif position is GatePosition.CLOSED and gate.closed_until is not None:
+        say(f"{channel} pauses until {utc(gate.closed_until)}{cause}; it goes on by itself")
+
+
+def _tell_sums(standing: Standing) -> None:
+    total = standing.week.total
+    if not total.adds_up:
+        moved = total.standing.total() - total.planned
+        say(
+            f"The numbers do not add up: {count_of(moved, 'delivery', 'deliveries')} finished while being counted. "
+            "Ask again"
+        )
+    elif standing.closed_at is not None and total.standing[weeks.OPEN]:
+        say(
+            f"The numbers do not add up: the week was closed at {standing.closed_at}, and "
+            f"{total.standing[weeks.OPEN]:,} are open"
+        )
