@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from functions.core.delivery import Delivery
 from functions.core.envelope import Envelope
-from functions.core.outcome import Dedupe, Outcome, OutcomeClass
+from functions.core.outcome import Dedupe, Guarantee, Outcome, OutcomeClass
 
 Answer: TypeAlias = "Outcome | BaseException"
+NO_KEYS: Final = Guarantee(Dedupe.NONE)
 
 
 class FakeProvider:
     """A `Provider`. Accepts everything unless `answers` holds what to say (or raise) next.
 
-    `accepted` are the operations that it performed. With a `dedupe` that knows keys, a delivery that it has accepted
+    `accepted` are the operations that it performed. With a `guarantee` that knows keys, a delivery that it has accepted
     before is acknowledged and not performed again. `while_sending` runs in the middle of each send.
     """
 
-    def __init__(self, *, name: str = "fake", dedupe: Dedupe = Dedupe.NONE) -> None:
+    def __init__(self, *, name: str = "fake", guarantee: Guarantee = NO_KEYS) -> None:
         self.name = name
-        self.dedupe = dedupe
+        self.guarantee = guarantee
         self.calls: list[str] = []
         self.accepted: list[str] = []
         self.envelopes: list[Envelope] = []
@@ -50,7 +51,7 @@ class FakeProvider:
         return answer
 
     def _perform(self, delivery_id: str) -> Outcome:
-        if self.dedupe is Dedupe.NONE or delivery_id not in self.accepted:
+        if self.guarantee.dedupe is Dedupe.NONE or delivery_id not in self.accepted:
             self.accepted.append(delivery_id)
         return Outcome(OutcomeClass.ACCEPTED, "ok", f"reference-{self.accepted.index(delivery_id) + 1}")
 

@@ -1,0 +1,256 @@
+"""What a person sees who types a setting wrong, and what follows from the settings that fit."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stacks.settings import Settings, SettingsError, Target, load_settings, read_cdk_json
+
+ROOT = Path(__file__).resolve().parents[2]
+SHIPPED: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text(encoding="utf-8"))["context"]
+MISSING = object()
+
+
+def changed(path: str, value: object) -> dict[str, Any]:
+    """The shipped context with one entry set, or taken away."""
+    context = copy.deepcopy(SHIPPED)
+    *above, last = path.split(".")
+    entries = context
+    for step in above:
+        entries = entries[step]
+    if value is MISSING:
+        del entries[last]
+    else:
+        entries[last] = value
+    return context
+
+
+def problems(context: Mapping[str, Any]) -> tuple[str, ...]:
+    with pytest.raises(SettingsError) as refused:
+        load_settings(context)
+    return refused.value.problems
+
+
+def problem(path: str, value: object) -> str:
+    (only,) = problems(changed(path, value))
+    return only
+
+
+def shipped() -> Settings:
+    return load_settings(SHIPPED)
+
+
+def test_the_settings_that_we_ship_fit() -> None:
+    settings = shipped()
+    assert settings.target is Target.AWS
+    assert {name: region.region for name, region in settings.regions.items()} == {"us": "us-east-1", "eu": "eu-west-1"}
+
+
+EMAIL = "regions.us.channels.email"
+SMS = "regions.us.channels.sms"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "expected"),
+    [
+        ("target", "gcp", 'target: is "gcp"; must be one of "aws", "emulator"'),
+        ("regions", {}, "regions: is {}; must name at least one data region"),
+        ("regions.us.region", "Virginia", 'is "Virginia"; must be an AWS region, such as us-east-1'),
+        ("regions.us.site_url", "http://shop.example.com", "must be an https address"),
+        ("regions.us.site_url", "https://shop.example.com/", "without a slash at its end"),
+        ("regions.us.planner.interval_minutes", 7, "is 7; must be one of 1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30, 60"),
+        ("regions.us.planner.shards", 0, "is 0; must be from 1 to 100"),
+        ("regions.us.planner.shards", True, "is true; must be from 1 to 100"),
+        ("regions.us.planner.max_lateness_hours", 168, "must be from 1 to 167"),
+        ("regions.us.planner", 5, "must be an object with interval_minutes, shards, max_lateness_hours"),
+        ("regions.us.expires_after_hours", 168, "must be from 1 to 167 (nothing is sent later; less than a week"),
+        ("regions.us.attention_after_s", "300", 'is "300"; must be from 1 to 86400'),
+        ("regions.us.retention.logs_days", 31, "must be one of 1, 3, 5, 7, 14, 30,"),
+        ("regions.us.retention.deliveries_days", 7, "must be from 30 to 3650"),
+        ("regions.us.deletion_protection", 1, "is 1; must be one of true, false"),
+        ("regions.us.alarm_email", "operations", "must be null, or the email address that alarms go to"),
+        (f"{EMAIL}.provider", "sns", 'is "sns"; must be'),
+        (f"{EMAIL}.sender", "DIGEST", "must be one email address"),
+        (f"{EMAIL}.concurrency", 1, "is 1; must be from 2 to 1000"),
+        (f"{EMAIL}.concurrency", 1001, "is 1001; must be from 2 to 1000"),
+        (f"{EMAIL}.concurrency", 2.5, "is 2.5; must be from 2 to 1000"),
+        (f"{EMAIL}.rate_per_second", 0, "must be from 0.01 to 10000"),
+        (f"{EMAIL}.batch_size", 11, "must be from 1 to 10"),
+        (f"{EMAIL}.timeout_s", 901, "must be from 2 to 900"),
+        (f"{EMAIL}.memory_mb", 64, "must be from 128 to 10240"),
+        (f"{EMAIL}.backoff_s", [30, 120, 600], "must list at least 4 whole numbers from 0 to 43200"),
+        (f"{EMAIL}.backoff_s", [1, 1, 1, 43_201], "must list at least 4 whole numbers from 0 to 43200"),
+        (f"{EMAIL}.backoff_s", "30,120", "must list at least 4 whole numbers"),
+        (f"{SMS}.sender", "digest@example.com", "must be a sender id (1 to 11 letters and digits"),
+        (f"{SMS}.sender", "0155501", "must be a sender id"),
+        (f"{SMS}.provider", None, "is null; must be"),
+    ],
+)
+def test_a_wrong_entry_is_named_with_what_would_be_right(path: str, value: object, expected: str) -> None:
+    told = problem(path, value)
+    assert told.startswith(f"{path}: is ")
+    assert expected in told
+
+
+@pytest.mark.parametrize("sender", ["DIGEST", "Shop24", "+15550100000"])
+def test_a_text_may_come_from_a_name_or_a_number(sender: str) -> None:
+    assert load_settings(changed(f"{SMS}.sender", sender)).regions["us"].channels.sms.sender == sender
+
+
+def test_an_unknown_entry_is_answered_with_the_known_ones_closest_first() -> None:
+    told = problem("regions.us.channels.email.concurency", 5)
+    assert told.startswith("regions.us.channels.email.concurency: is unknown; known here, closest first: concurrency,")
+
+
+def test_an_unknown_channel_is_refused_and_not_ignored() -> None:
+    assert "regions.us.channels.push: is unknown; known here" in problem("regions.us.channels.push", {})
+
+
+def test_a_missing_entry_is_named_with_what_it_must_be() -> None:
+    assert problem("regions.eu.channels.sms.sender", MISSING).startswith(
+        "regions.eu.channels.sms.sender: is missing; must be a sender id"
+    )
+    assert problem("regions.eu.planner", MISSING).startswith("regions.eu.planner: is missing; must be an object with")
+
+
+def test_everything_that_is_wrong_is_told_at_once() -> None:
+    context = changed("regions.us.channels.email.concurrency", 1)
+    context["regions"]["eu"]["retention"]["logs_days"] = 31
+    context["regions"]["eu"]["planer"] = {}
+    assert [line.split(":")[0] for line in problems(context)] == [
+        "regions.eu.planer",
+        "regions.eu.retention.logs_days",
+        "regions.us.channels.email.concurrency",
+    ]
+
+
+@pytest.mark.parametrize("name", ["US", "u", "us-east-1", "northamerica"])
+def test_a_data_region_has_a_short_plain_name(name: str) -> None:
+    context = copy.deepcopy(SHIPPED)
+    context["regions"][name] = context["regions"]["us"]
+    assert f"regions.{name}: is {json.dumps(name)}; must be a short name of 2 to 8 letters" in problems(context)[0]
+
+
+def test_european_customers_are_not_put_into_america_by_a_slip() -> None:
+    told = problem("regions.eu.region", "us-east-1")
+    assert told.startswith('regions.eu.region: is "us-east-1"; must start with eu-')
+
+
+def test_a_send_must_answer_before_its_function_is_cut_off() -> None:
+    told = problem("regions.us.channels.email.send_timeout_s", 30)
+    assert told.startswith("regions.us.channels.email.send_timeout_s: is 30; must be below timeout_s, 30")
+
+
+def test_retries_must_end_before_the_delivery_expires() -> None:
+    told = problem("regions.us.channels.email.backoff_s", [43_200] * 6)
+    assert told.startswith("regions.us.channels.email.backoff_s: is [43200, 43200")
+    assert "must add up to less than 259200" in told
+
+
+def test_numbers_that_hang_together_follow_from_the_ones_that_are_typed() -> None:
+    region = shipped().regions["us"]
+    email = region.channels.email
+    assert email.visibility_timeout_s == 6 * email.timeout_s
+    assert email.max_receive_count == len(email.backoff_s) + 1 == 6
+    assert region.silence_after_s == email.visibility_timeout_s + 60
+    assert region.expires_after_s == 72 * 3600
+    assert region.max_lateness_s == 24 * 3600
+
+
+@pytest.mark.parametrize(("minutes", "timeout_s"), [(1, 50), (5, 270), (60, 900)])
+def test_a_wake_up_leaves_time_before_the_next_one(minutes: int, timeout_s: int) -> None:
+    region = load_settings(changed("regions.us.planner.interval_minutes", minutes)).regions["us"]
+    assert region.planner.timeout_s == timeout_s < region.planner.interval_s
+
+
+def test_the_slower_channel_decides_when_silence_is_suspicious() -> None:
+    region = load_settings(changed("regions.us.channels.sms.timeout_s", 100)).regions["us"]
+    assert region.silence_after_s == 6 * 100 + 60
+
+
+def test_settings_cannot_be_changed_afterwards() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        shipped().regions["us"].planner.shards = 9  # type: ignore[misc]
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def overrides(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "overrides.json"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_overrides_change_what_they_name_and_leave_the_rest(tmp_path: Path) -> None:
+    path = overrides(
+        tmp_path,
+        '{"target": "emulator", "regions": {"us": {"channels": {"email": {"backoff_s": [1, 1, 2, 2], "timeout_s": 9}}}}}',
+    )
+    settings = read_cdk_json(ROOT / "cdk.json", path)
+    assert settings.target is Target.EMULATOR
+    assert settings.regions["us"].channels.email.backoff_s == (1, 1, 2, 2)
+    assert settings.regions["us"].channels.email.sender == shipped().regions["us"].channels.email.sender
+    assert settings.regions["eu"] == shipped().regions["eu"]
+
+
+def test_the_cdk_and_the_command_line_read_the_same_settings() -> None:
+    assert read_cdk_json(ROOT / "cdk.json") == shipped()
+
+
+def test_a_wrong_override_is_named_like_any_other_entry(tmp_path: Path) -> None:
+    path = overrides(tmp_path, '{"regions": {"us": {"planner": {"shards": 0}}}}')
+    with pytest.raises(SettingsError, match=r"^regions\.us\.planner\.shards: is 0; must be from 1 to 100"):
+        read_cdk_json(ROOT / "cdk.json", path)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{", "is not JSON: "),
+        ("[]", "must hold one JSON object"),
+        ('{"region": {}}', "region: is unknown; known here: target, regions"),
+    ],
+)
+def test_a_file_of_overrides_that_cannot_be_used_is_named(tmp_path: Path, text: str, expected: str) -> None:
+    path = overrides(tmp_path, text)
+    with pytest.raises(SettingsError) as refused:
+        read_cdk_json(ROOT / "cdk.json", path)
+    assert str(path) in str(refused.value)
+    assert expected in str(refused.value)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"cannot read .*nowhere\.json: No such file"):
+        read_cdk_json(tmp_path / "nowhere.json")
+    with pytest.raises(SettingsError, match=r"overrides: cannot read .*nowhere\.json: No such file"):
+        read_cdk_json(ROOT / "cdk.json", tmp_path / "nowhere.json")
+
+
+def test_a_cdk_json_without_context_is_told_where_settings_belong(tmp_path: Path) -> None:
+    path = overrides(tmp_path, '{"app": "python app.py"}')
+    with pytest.raises(SettingsError, match="has no `context`; the settings `target` and `regions` belong in it"):
+        read_cdk_json(path)
+
+
+def test_a_slip_on_the_cdk_s_command_line_is_noticed() -> None:
+    assert problems({**SHIPPED, "override": "x.json"}) == ("override: is unknown; did you mean `overrides`?",)
+
+
+def test_the_cdk_s_own_context_is_left_alone() -> None:
+    assert load_settings({**SHIPPED, "aws:cdk:bundling-stacks": ["**"], "cli-telemetry": False}) == shipped()
+
+
+def test_every_difference_of_the_emulator_is_a_property_of_its_target() -> None:
+    differing = {
+        name
+        for name, found in vars(Target).items()
+        if isinstance(found, property) and getattr(Target.AWS, name) != getattr(Target.EMULATOR, name)
+    }
+    assert differing == {"assumes_bootstrap_roles", "speaks_tls", "names_batches_apart", "judges_emails_by_sender"}
