@@ -30,7 +30,17 @@ def main() -> None:
         sys.exit(f"The settings do not fit:\n{error}")
     except NotPreparedError as error:
         sys.exit(str(error))
-    app.synth()
+    _synthesise(app)
+
+
+def _synthesise(app: App) -> None:
+    """Write the templates, or end with what the rules found: the CDK has printed it by then."""
+    try:
+        app.synth()
+    except RuntimeError as error:
+        if not str(error).startswith("ValidationFailed"):
+            raise
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ LAMBDA_PYTHON: Final = "3.14"
 LAMBDA_PLATFORM: Final = "aarch64-manylinux2014"
 
 # Services that the functions call. botocore describes every service there is, 20 MB of them zipped.
-AWS_SERVICES: Final = frozenset({"dynamodb", "sesv2", "sns", "sqs"})
+AWS_SERVICES: Final = frozenset({"dynamodb", "secretsmanager", "sesv2", "sns", "sqs"})
 _SERVICE_MODELS: Final = frozenset({("botocore", "data"), ("boto3", "data")})
 # What installers write about themselves and the machine; it differs where the code does not.
 _INSTALLER_NOTES: Final = frozenset({"RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json"})

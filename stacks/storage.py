@@ -23,8 +23,8 @@ class Storage(Construct):
         _add_index(self.customers, names.DUE_INDEX, names.DUE_SHARD, names.NEXT_RUN_AT, dynamodb.ProjectionType.ALL)
 
         self.deliveries = _table(self, "Deliveries", deployment, names.DELIVERY_ID)
-        # What an index says is a hint, checked on the row itself: keys are enough, and cost the least to write. The week
-        # stands in `attention` as well, by which open deliveries are counted; it never changes, so it costs no write.
+        # What an index says is a hint, checked on the row itself: keys are enough, and cost the least to write. The
+        # week stands in `attention` as well, by which open deliveries are counted; it never changes, so costs no write.
         self.deliveries.add_global_secondary_index(
             index_name=names.ATTENTION_INDEX,
             partition_key=dynamodb.Attribute(name=names.ATTENTION, type=_STRING),

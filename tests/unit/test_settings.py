@@ -191,7 +191,7 @@ def overrides(tmp_path: Path, text: str) -> Path:
 def test_overrides_change_what_they_name_and_leave_the_rest(tmp_path: Path) -> None:
     path = overrides(
         tmp_path,
-        '{"target": "emulator", "regions": {"us": {"channels": {"email": {"backoff_s": [1, 1, 2, 2], "timeout_s": 9}}}}}',
+        '{"target": "emulator", "regions": {"us": {"channels": {"email": {"backoff_s": [1, 1, 2, 2]}}}}}',
     )
     settings = read_cdk_json(ROOT / "cdk.json", path)
     assert settings.target is Target.EMULATOR
