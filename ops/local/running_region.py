@@ -174,6 +174,16 @@ class RunningRegion:
     def dead_letter_queue(self, channel: Channel) -> str:
         return self.deployment.output(names.dead_letter_queue_output(str(channel)))
 
+    def backlog(self, queue_url: str) -> int:
+        """How many messages a queue holds, whether they are in flight, delayed or free."""
+        counts = (
+            "ApproximateNumberOfMessages",
+            "ApproximateNumberOfMessagesNotVisible",
+            "ApproximateNumberOfMessagesDelayed",
+        )
+        answer = self._sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=list(counts))
+        return sum(int(answer["Attributes"].get(name, 0)) for name in counts)
+
     def messages(self, queue_url: str) -> list[QueueMessage]:
         """What lies in a queue, in flight or not; nothing is received."""
         return self.emulator.queue_messages(queue_url)
@@ -222,11 +232,22 @@ class RunningRegion:
     def _scheduler(self) -> Any:  # noqa: ANN401 - as Emulator.client
         return self.emulator.client("scheduler", self.aws_region)
 
+    @cached_property
+    def _planner_log(self) -> str:
+        function = self.deployment.output(names.OUTPUT_PLANNER_FUNCTION)
+        held = self.deployment.functions.get_function_configuration(FunctionName=function)
+        return str(held["LoggingConfig"]["LogGroup"])
+
     # --- logs ---------------------------------------------------------------------------------------------------------
 
     def log_lines(self) -> list[LogLine]:
         """Every line of every log group of the region."""
         return [line for group in self._log_groups() for line in self._lines_of(group)]
+
+    def planner_runs(self) -> list[Mapping[str, Any]]:
+        """What the planner logged at the end of each of its invocations."""
+        records = (line.record for line in self._lines_of(self._planner_log))
+        return [record for record in records if record.get("message") == "planner.finished"]
 
     def _log_groups(self) -> Iterator[str]:
         for page in self._logs.get_paginator("describe_log_groups").paginate():

@@ -1,0 +1,398 @@
+"""What is done to a running region on purpose, what should come of it, and what did.
+
+Each injection is a small state machine that is stepped while the run goes on, because its moment comes only then: a
+function can be killed in the middle only while it is in the middle of something. What happened is read from rows,
+queues, the providers' outboxes and the functions' logs, once all is quiet.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from functions import names
+from functions.core.consumption import Note
+from functions.core.delivery import Delivery, Status
+from functions.core.identity import Channel, DeliveryId, Topic
+from functions.core.message import SCHEMA_VERSION, PoisonError, read_message
+from functions.core.planning import DIGEST_TEMPLATE
+from ops.local.reckoning import Received
+from ops.local.running_region import LogLine, RunningRegion
+
+FROM_THE_FUTURE: Final = SCHEMA_VERSION + 98
+REPEATED: Final = 5  # deliveries whose messages are sent again, at each of the two moments
+# By then a batch that nobody killed is done: it takes a fraction of a second.
+KILL_SHOWS_AFTER_S: Final = 2.5
+KILLS_AT_MOST: Final = 6
+# The lease ends with the invocation, and the reconciler looks after open rows some seconds after they were planned.
+LEASE_IS_OVER_AFTER_S: Final = 14
+SECONDS_UNTIL_DEAD_LETTER: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """An injected fault, told for the report."""
+
+    name: str
+    region: str
+    done: str
+    expected: str
+    happened: str
+    held: bool
+
+
+@dataclass(frozen=True)
+class Aftermath:
+    """A region when all is quiet."""
+
+    rows: Mapping[str, Delivery]
+    received: Sequence[Received] = field(repr=False)
+    lines: Sequence[LogLine] = field(repr=False)
+    settled_from_evidence: frozenset[str] = frozenset()
+
+    def times_received(self, delivery_id: str) -> int:
+        """How often a provider took this delivery, by the reference that its row holds."""
+        reference = self.rows[delivery_id].provider_reference if delivery_id in self.rows else None
+        return sum(one.message_id == reference for one in self.received)
+
+    def unaccounted_for(self) -> int:
+        """How many messages the providers took that no row refers to."""
+        known = {row.provider_reference for row in self.rows.values()}
+        return sum(one.message_id not in known for one in self.received)
+
+    def notes(self, delivery_ids: Sequence[str]) -> Counter[str]:
+        """What consumers logged about the messages of these deliveries, other than that an attempt was made."""
+        wanted = frozenset(delivery_ids)
+        records = (line.record for line in self.lines)
+        return Counter(
+            str(record["message"]).removeprefix("message.")
+            for record in records
+            if record.get("delivery_id") in wanted and str(record.get("message", "")).startswith("message.")
+        )
+
+
+class Injection(Protocol):
+    """One fault of one region."""
+
+    def step(self) -> None:
+        """Do what is to be done now, if its moment has come."""
+        ...
+
+    @property
+    def is_over(self) -> bool:
+        """Whether everything has been done, and has had its time to show."""
+        ...
+
+    def fault(self, aftermath: Aftermath) -> Fault:
+        """Tell what came of it."""
+        ...
+
+
+# --- messages that nobody can work on ---------------------------------------------------------------------------------
+
+
+class PoisonMessage:
+    """A message that no release can work on ends in the dead-letter queue within seconds, and nothing is sent."""
+
+    def __init__(self, region: RunningRegion, channel: Channel, *, name: str, done: str, body: str) -> None:
+        self._region = region
+        self._channel = channel
+        self._name = name
+        self._done = done
+        self._body = body
+        self._sent_at = 0.0
+        self.message_id: str | None = None
+        self.took_s: float | None = None
+        self._receives = 0
+
+    @classmethod
+    def that_does_not_parse(cls, region: RunningRegion) -> PoisonMessage:
+        """Half of a JSON object, on the email queue."""
+        return cls(
+            region,
+            Channel.EMAIL,
+            name="a message that does not parse",
+            done="half a JSON object was sent to the email queue",
+            body='{"schema_version": 1, "delivery_id": ',
+        )
+
+    @classmethod
+    def from_the_future(cls, region: RunningRegion, customer_id: str, period: str) -> PoisonMessage:
+        """A message of a schema version that this release does not know, about a real delivery, on the SMS queue."""
+        delivery_id = DeliveryId(Topic.DIGEST, customer_id, period, Channel.SMS)
+        body = {
+            "schema_version": FROM_THE_FUTURE,
+            "delivery_id": str(delivery_id),
+            "channel": str(Channel.SMS),
+            "template_id": DIGEST_TEMPLATE,
+        }
+        return cls(
+            region,
+            Channel.SMS,
+            name="an unsupported schema version",
+            done=f"a message of schema version {FROM_THE_FUTURE} was sent to the SMS queue",
+            body=json.dumps(body),
+        )
+
+    @property
+    def is_over(self) -> bool:
+        return self.took_s is not None or self._too_late()
+
+    def step(self) -> None:
+        if self.message_id is None:
+            self.message_id = self._region.send(self._channel, self._body)
+            self._sent_at = time.monotonic()
+        elif self.took_s is None:
+            self._look()
+
+    def _look(self) -> None:
+        queue = self._region.dead_letter_queue(self._channel)
+        dead = self._region.messages(queue) if self._region.backlog(queue) else []
+        ours = [message for message in dead if message.message_id == self.message_id]
+        if ours:
+            self.took_s = time.monotonic() - self._sent_at
+            self._receives = ours[0].receive_count
+
+    def _too_late(self) -> bool:
+        return self.message_id is not None and time.monotonic() - self._sent_at > SECONDS_UNTIL_DEAD_LETTER
+
+    def fault(self, aftermath: Aftermath) -> Fault:
+        refused = sum(
+            line.record.get("message") == "message.poison" and line.record.get("message_id") == self.message_id
+            for line in aftermath.lines
+        )
+        strange = aftermath.unaccounted_for()
+        if self.took_s is None:
+            happened = f"it was not in the dead-letter queue {SECONDS_UNTIL_DEAD_LETTER} s later"
+        else:
+            happened = (
+                f"in the dead-letter queue after {self.took_s:.1f} s; refused {refused} times in {self._receives} "
+                f"receives; {strange} messages of the provider belong to no delivery of ours"
+            )
+        return Fault(
+            self._name,
+            self._region.name,
+            self._done,
+            "in the dead-letter queue within seconds, with no call to the provider",
+            happened,
+            self.took_s is not None and refused > 0 and strange == 0,
+        )
+
+
+# --- the same thing again ---------------------------------------------------------------------------------------------
+
+
+class TwinPlanners:
+    """The planner's schedule fires twice at once, and once more when everything is over: nothing is planned twice."""
+
+    def __init__(self, region: RunningRegion) -> None:
+        self._region = region
+        self._again: Mapping[str, object] | None = None
+        self._started = False
+
+    @property
+    def is_over(self) -> bool:
+        return self._started
+
+    def step(self) -> None:
+        if not self._started:
+            self._started = True
+            self._region.wake(names.OUTPUT_PLANNER_SCHEDULE, times=2)
+
+    def fire_again(self) -> None:
+        """Deliver the same schedule event a third time, now that all is planned."""
+        planning = [run for run in self._region.planner_runs() if run["planned"]]
+        if planning:
+            self._again = self._region.invoke_planner(str(planning[0]["scheduled_time"]))
+
+    def fault(self, aftermath: Aftermath) -> Fault:
+        runs = [line.record for line in aftermath.lines if line.record.get("message") == "planner.finished"]
+        planned = sum(int(run["planned"]) for run in runs)
+        again = -1 if self._again is None else int(str(self._again.get("planned", -1)))
+        told = "did not answer" if again < 0 else f"planned {again:,}"
+        return Fault(
+            "a duplicate planner run",
+            self._region.name,
+            "the schedule fired twice at once, and a third time when all was sent",
+            "each delivery planned once, nothing by the third run",
+            f"{len(runs)} runs planned {planned:,} deliveries, and {len(aftermath.rows):,} rows are there; "
+            f"the third {told}",
+            planned == len(aftermath.rows) and again == 0,
+        )
+
+
+class RepeatedMessages:
+    """A channel's messages come a second time, while the first is being worked on and after it was: one send each."""
+
+    def __init__(self, region: RunningRegion, channel: Channel, period: str) -> None:
+        self._region = region
+        self._channel = channel
+        self._period = period
+        self._in_flight: tuple[str, ...] = ()
+        self._accepted: tuple[str, ...] = ()
+
+    @property
+    def is_over(self) -> bool:
+        return bool(self._in_flight and self._accepted)
+
+    def step(self) -> None:
+        if not self._in_flight:
+            self._in_flight = self._repeat_what_is_in_flight()
+        elif not self._accepted:
+            self._accepted = self._repeat_what_was_accepted()
+
+    def _repeat_what_is_in_flight(self) -> tuple[str, ...]:
+        messages = self._region.messages(self._region.queue(self._channel))
+        bodies = [message.body for message in messages if not message.visible and _delivery_of(message.body, self._channel)]
+        for body in bodies[:REPEATED]:
+            self._region.send(self._channel, body)
+        return tuple(_delivery_of(body, self._channel) for body in bodies[:REPEATED])
+
+    def _repeat_what_was_accepted(self) -> tuple[str, ...]:
+        ids = self._region.accepted_ids(self._period, self._channel, REPEATED)
+        for delivery_id in ids:
+            self._region.send(self._channel, message_for(delivery_id, self._channel))
+        return tuple(ids)
+
+    def fault(self, aftermath: Aftermath) -> Fault:
+        ids = dict.fromkeys((*self._in_flight, *self._accepted))
+        twice = [one for one in ids if aftermath.times_received(one) > 1]
+        sent = sum(aftermath.times_received(one) for one in ids)
+        wanted = sum(one in aftermath.rows and aftermath.rows[one].status is Status.ACCEPTED for one in ids)
+        notes = aftermath.notes(tuple(ids))
+        word = "emails" if self._channel is Channel.EMAIL else "texts"
+        return Fault(
+            f"a duplicated message ({self._channel})",
+            self._region.name,
+            f"{len(self._in_flight)} messages were sent again while in flight, and {len(self._accepted)} after their "
+            "delivery was accepted",
+            "one send for each delivery",
+            f"{sent} {word} for {wanted} accepted deliveries; {notes[Note.DUPLICATE]} messages were dropped as "
+            f"duplicates, {notes[Note.IN_FLIGHT]} waited for the one in flight",
+            bool(ids) and not twice and sent == wanted,
+        )
+
+
+def message_for(delivery_id: str, channel: Channel) -> str:
+    """The body of a queue message about a delivery."""
+    body = {
+        "schema_version": SCHEMA_VERSION,
+        "delivery_id": delivery_id,
+        "channel": str(channel),
+        "template_id": DIGEST_TEMPLATE,
+    }
+    return json.dumps(body)
+
+
+def _delivery_of(body: str, channel: Channel) -> str:
+    """The delivery that a body is about; empty for one that no consumer would work on."""
+    try:
+        return str(read_message(body, channel=channel)[1])
+    except PoisonError:
+        return ""
+
+
+# --- a function that dies ---------------------------------------------------------------------------------------------
+
+
+class KilledConsumer:
+    """A worker process of a consumer is killed while it works on a batch.
+
+    A kill strikes when messages stay in flight that a living worker would have finished by then; one that found the
+    worker between two batches changes nothing and is tried again.
+    """
+
+    def __init__(self, region: RunningRegion, channel: Channel) -> None:
+        self._region = region
+        self._channel = channel
+        self._kills = 0
+        self._killed_at: float | None = None
+        self._suspects: dict[str, str] = {}  # message id -> delivery id, in flight when the worker was killed
+        self._struck: tuple[str, ...] = ()
+        self._states: Counter[Status] = Counter()
+        self._is_over = False
+
+    @property
+    def is_over(self) -> bool:
+        return self._is_over
+
+    def step(self) -> None:
+        since_kill = 0.0 if self._killed_at is None else time.monotonic() - self._killed_at
+        if self._killed_at is None:
+            self._kill()
+        elif self._struck and since_kill >= LEASE_IS_OVER_AFTER_S:
+            self._region.wake(names.OUTPUT_RECONCILER_SCHEDULE)
+            self._is_over = True
+        elif not self._struck and since_kill >= KILL_SHOWS_AFTER_S:
+            self._look()
+
+    def _kill(self) -> None:
+        in_flight = self._in_flight()
+        workers = self._region.workers(self._channel)
+        if not in_flight or not workers:
+            return
+        workers[0].kill()
+        self._kills += 1
+        self._killed_at = time.monotonic()
+        self._suspects = in_flight
+
+    def _look(self) -> None:
+        still = self._in_flight()
+        self._struck = tuple(delivery for message, delivery in self._suspects.items() if message in still)
+        if not self._struck:
+            self._killed_at = None
+            self._is_over = self._kills >= KILLS_AT_MOST
+            return
+        rows = self._region.deployment.ledger.read(self._struck)
+        self._states = Counter(row.status for row in rows.values())
+
+    def _in_flight(self) -> dict[str, str]:
+        """Messages that consumers hold right now: message id to delivery id."""
+        messages = self._region.messages(self._region.queue(self._channel))
+        found = {message.message_id: _delivery_of(message.body, self._channel) for message in messages if not message.visible}
+        return {message_id: delivery_id for message_id, delivery_id in found.items() if delivery_id}
+
+    def fault(self, aftermath: Aftermath) -> Fault:
+        return Fault(
+            "a function killed in the middle",
+            self._region.name,
+            f"a worker process of the {self._channel} consumer was ended with SIGKILL while it worked on a batch",
+            "each of its deliveries comes back or becomes uncertain; none is sent twice, none is lost",
+            self._happened(aftermath),
+            self._held(aftermath),
+        )
+
+    def _happened(self, aftermath: Aftermath) -> str:
+        if not self._struck:
+            return f"{self._kills} kills found the worker between two batches each time"
+        then = Counter(aftermath.rows[one].status for one in self._struck if one in aftermath.rows)
+        return (
+            f"{len(self._struck)} deliveries were in its hands, {_listed(self._states)} when it died; "
+            f"in the end {_listed(then)}{self._evidence(aftermath)}"
+        )
+
+    def _evidence(self, aftermath: Aftermath) -> str:
+        settled = sum(one in aftermath.settled_from_evidence for one in self._struck)
+        if settled == 0:
+            return ""
+        return f"; {settled} had been uncertain, until the provider's outbox showed that it had been sent"
+
+    def _held(self, aftermath: Aftermath) -> bool:
+        rows = [aftermath.rows[one] for one in self._struck if one in aftermath.rows]
+        ended = {Status.ACCEPTED, Status.SKIPPED, Status.UNCERTAIN}
+        return (
+            bool(self._struck)
+            and len(rows) == len(self._struck)
+            and all(row.status in ended for row in rows)
+            and all(
+                aftermath.times_received(str(row.delivery_id)) == 1 for row in rows if row.status is Status.ACCEPTED
+            )
+        )
+
+
+def _listed(states: Counter[Status]) -> str:
+    return ", ".join(f"{count} {str(status).replace('_', ' ')}" for status, count in states.most_common()) or "none"
