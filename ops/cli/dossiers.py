@@ -22,6 +22,7 @@ from ops.imports.fields import WEEKDAYS
 
 PERIODS_SHOWN: Final = 6
 REMINDERS_SHOWN: Final = 20
+BEFORE_FIRST_RUN: Final = "before the schedule's first run, or purged since"
 _AFTER_SCHEDULES: Final = "SCHEDULE$"  # "$" comes right after "#"
 
 
@@ -232,4 +233,4 @@ def _why_never_selected(delivery_id: DeliveryId, digest: Mapping[str, Any]) -> s
         return f"its run is at {utc(from_text(digest[names.NEXT_RUN_AT]))}"
     if delivery_id.occasion > to_report:
         return "an earlier week comes first"
-    return "before the schedule's first run, or its row has been purged"
+    return BEFORE_FIRST_RUN

@@ -10,7 +10,7 @@ import typer
 from functions.core.calendar import UnknownTimeZoneError, zone
 from functions.core.customer import DigestSchedule, Schedule
 from ops.cli.due_schedules import Due, look_ahead
-from ops.cli.output import count_of, distance, local, moment, out, print_json, say, table, utc
+from ops.cli.output import count_of, distance, moment, out, print_json, say, table, utc
 from ops.cli.workplace import JsonOption, RegionOption, workplace_of
 
 
@@ -81,6 +81,6 @@ def _local(schedule: Schedule) -> str:
     if not isinstance(schedule, DigestSchedule):
         return ""
     try:
-        return local(schedule.next_run_at, zone(schedule.time_zone))
+        return f"{schedule.next_run_at.astimezone(zone(schedule.time_zone)):%a %H:%M %Z}"
     except UnknownTimeZoneError:
         return "unknown zone"

@@ -106,6 +106,8 @@ def _import(
     try:
         with _opened(file) as lines, _progress(total=_length(file)) as tell:
             report = importer(lines, workplace.deployment, form=form_of(file), progress=tell)
+    except FileFaultError as error:
+        raise FileFaultError(f"{file}: {error}") from None
     except KeyboardInterrupt:
         complain("stopped. What was written stays; importing the file again goes on from there")
         raise typer.Exit(INTERRUPTED) from None
@@ -122,7 +124,7 @@ def _opened(file: Path) -> io.TextIOWrapper:
     try:
         held = sys.stdin.buffer if file == STANDARD_INPUT else file.open("rb")
     except OSError as error:
-        raise FileFaultError(f"cannot read {file}: {error.strerror}") from None
+        raise FileFaultError(f"cannot be read: {error.strerror}") from None
     return io.TextIOWrapper(held, encoding="utf-8", errors="surrogateescape")
 
 

@@ -49,7 +49,7 @@ def print_json(answer: Mapping[str, Any]) -> None:
 
 def table(*columns: str, numbers: Sequence[str] = ()) -> Table:
     """An empty table; the columns named in `numbers` are aligned right."""
-    empty = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    empty = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for column in columns:
         empty.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
     return empty

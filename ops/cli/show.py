@@ -9,9 +9,9 @@ import typer
 
 from functions.core.calendar import UnknownTimeZoneError, zone
 from functions.core.delivery import Delivery
-from functions.core.identity import DeliveryId, InvalidIdError, opaque_id
+from functions.core.identity import DeliveryId, InvalidIdError, Topic, opaque_id
 from ops.cli.answers import Answer, accepted, enqueued, next_action, selected
-from ops.cli.dossiers import Dossier, Expected, find_customer, find_delivery
+from ops.cli.dossiers import BEFORE_FIRST_RUN, Dossier, Expected, find_customer, find_delivery
 from ops.cli.output import distance, local, moment, out, print_json, say, table, utc
 from ops.cli.workplace import JsonOption, RegionOption, workplace_of
 
@@ -135,7 +135,9 @@ def _tell_delivery(data_region: str, delivery: Delivery) -> None:
         ("Template", delivery.template_id),
     ]
     if delivery.provider is not None:
-        facts.append(("Provider", f"{delivery.provider}, message id {delivery.provider_reference or 'none'}"))
+        facts.append(("Provider", delivery.provider))
+    if delivery.provider_reference is not None:
+        facts.append(("Reference", delivery.provider_reference))
     if delivery.failure is not None:
         facts.append(("Failure", f"{delivery.failure.failure_class} ({delivery.failure.code})"))
     for name, fact in facts:
@@ -232,10 +234,19 @@ def _both_times(instant: datetime, time_zone: str) -> str:
 
 
 def _tell_deliveries(deliveries: tuple[Expected, ...]) -> None:
+    listed = [one for one in deliveries if one.delivery_id.topic is Topic.DIGEST]
+    before: list[Expected] = []
+    while listed and listed[-1].why == BEFORE_FIRST_RUN:
+        before.append(listed.pop())
+    listed.extend(one for one in deliveries if one.delivery_id.topic is Topic.REMINDER)
     out().print()
-    shown = table("Delivery", "State", "Accepted at (UTC), or why not")
-    for one in deliveries:
-        state = "not selected" if one.delivery is None else one.delivery.status.replace("_", " ")
-        at = None if one.delivery is None else one.delivery.accepted_at
-        shown.add_row(str(one.delivery_id), state, one.why if at is None else utc(at).removesuffix(" UTC"))
-    out().print(shown)
+    if listed:
+        shown = table("Delivery", "State", "Accepted at (UTC), or why not")
+        for one in listed:
+            state = "not selected" if one.delivery is None else one.delivery.status.replace("_", " ")
+            at = None if one.delivery is None else one.delivery.accepted_at
+            shown.add_row(str(one.delivery_id), state, one.why if at is None else utc(at).removesuffix(" UTC"))
+        out().print(shown)
+    if before:
+        oldest, newest = before[0].delivery_id.occasion, before[-1].delivery_id.occasion
+        say(f"No digest of the weeks {oldest} to {newest}: {BEFORE_FIRST_RUN}")

@@ -115,7 +115,7 @@ def _numbers(funnel: Funnel) -> dict[str, Any]:
         "dead_letter": funnel.standing[weeks.DEAD_LETTER],
         "uncertain": funnel.standing[weeks.UNCERTAIN],
         "open": funnel.standing[weeks.OPEN],
-        "percent_complete": round(funnel.percent_settled, 1),
+        "percent_complete": int(funnel.percent_settled * 10) / 10,
         "adds_up": funnel.adds_up,
     }
 
@@ -137,20 +137,25 @@ def _tell(monday: date, standings: Sequence[Standing], now: datetime) -> None:
 def _verdict(total: Funnel) -> str:
     if not total.planned:
         return "nothing is planned; `digest due` shows what comes"
+    words = ((weeks.ACCEPTED, "accepted"), (weeks.SKIPPED, "skipped"), (weeks.EXPIRED, "expired"), (weeks.OPEN, "open"))
+    parts = [f"{total.standing[what]:,} {word}" for what, word in words if total.standing[what]]
+    verdict = f"{_percent(total)} done; {', '.join(parts)} of {count_of(total.planned, 'delivery', 'deliveries')}"
     waits = [
-        f"{total.standing[what]:,} {words}"
-        for what, words in (
-            (weeks.OPEN, "open"),
-            (weeks.UNCERTAIN, "uncertain"),
-            (weeks.DEAD_LETTER, "in dead letters"),
+        count_of(total.standing[what], one, many)
+        for what, one, many in (
+            (weeks.DEAD_LETTER, "dead letter", "dead letters"),
+            (weeks.UNCERTAIN, "uncertain delivery", "uncertain deliveries"),
         )
         if total.standing[what]
     ]
-    if waits:
-        return f"{total.percent_settled:.1f} % done, {', '.join(waits)}"
-    return (
-        f"done, {count_of(total.standing[weeks.ACCEPTED], 'delivery', 'deliveries')} accepted out of {total.planned:,}"
-    )
+    return f"{verdict}\nNeeds somebody: {', '.join(waits)}" if waits else verdict
+
+
+def _percent(funnel: Funnel) -> str:
+    if not funnel.planned:
+        return "-"
+    # 99.96 must not read as if all were done.
+    return f"{int(funnel.percent_settled * 10) / 10:.1f} %"
 
 
 def _tell_region(standing: Standing, now: datetime) -> None:
@@ -175,8 +180,7 @@ def _cells(funnel: Funnel) -> list[str]:
     return [
         f"{funnel.planned:,}",
         *(f"{funnel.standing[name]:,}" for name in counts),
-        # 99.96 must not read as if all were done.
-        f"{int(funnel.percent_settled * 10) / 10:.1f} %",
+        _percent(funnel),
     ]
 
 

@@ -136,7 +136,7 @@ def _fault(entry: Entry, data_regions: Sequence[str], seen: dict[Key, int]) -> s
         return f"data_region: must be one of {', '.join(data_regions)}"
     first = seen.setdefault(entry.keys[0], entry.number)
     if first != entry.number:
-        return f"is about the same as line {first}, which was kept; leave one of them"
+        return f"repeats line {first}; leave one of them"
     return None
 
 
