@@ -174,7 +174,7 @@ class LedgerConformance(ABC):
         assert world.row(mine).status is Status.ACCEPTED
 
     @pytest.mark.parametrize("source", Status)
-    @pytest.mark.parametrize("target", Status)
+    @pytest.mark.parametrize("target", [status for status in Status if status is not Status.PLANNED])
     def test_a_row_moves_only_as_the_table_of_transitions_allows(
         self, world: World, source: Status, target: Status
     ) -> None:

@@ -1,0 +1,83 @@
+"""The functions on a region in moto, and a clock that a test moves."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from importlib import import_module
+from types import ModuleType
+
+import pytest
+import time_machine
+from moto import mock_aws
+
+from functions import names
+from functions.adapters.wiring import dynamodb, sqs
+from functions.core.identity import Channel
+from tests.fakes.clock import SUNDAY_EVENING
+from tests.integration.region import (
+    CONTROL,
+    CUSTOMERS,
+    DELIVERIES,
+    ENVIRONMENT,
+    Clock,
+    Functions,
+    Region,
+    channel_environment,
+    make_queues,
+    make_table,
+)
+
+pytest.register_assert_rewrite("tests.conformance", "tests.integration.lambda_poller")
+
+
+@pytest.fixture(scope="session")
+def functions() -> Iterator[Functions]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in ENVIRONMENT.items():
+            patch.setenv(name, value)
+        modules: dict[str, ModuleType] = {}
+        for channel in Channel:
+            for name, value in channel_environment(channel).items():
+                patch.setenv(name, value)
+            modules[str(channel)] = import_module(f"functions.{channel}.handler")
+        yield Functions(
+            planner=import_module("functions.planner.handler"),
+            reconciler=import_module("functions.reconciler.handler"),
+            email=modules["email"],
+            sms=modules["sms"],
+            telemetry=import_module("functions.adapters.telemetry"),
+        )
+
+
+@pytest.fixture
+def clock() -> Iterator[Clock]:
+    with time_machine.travel(SUNDAY_EVENING, tick=False) as traveller:
+        yield Clock(traveller)
+
+
+@pytest.fixture
+def tables(functions: Functions) -> Iterator[Region]:  # noqa: ARG001 - sets the environment
+    """A region without its queues."""
+    with mock_aws():
+        make_table(dynamodb(), CUSTOMERS, (names.CUSTOMER_ID, names.RECORD))
+        make_table(dynamodb(), DELIVERIES, (names.DELIVERY_ID,))
+        make_table(dynamodb(), CONTROL, (names.CONTROL_KEY,))
+        yield Region(dynamodb(), sqs())
+
+
+@pytest.fixture
+def region(tables: Region) -> Region:
+    for channel in Channel:
+        make_queues(tables.sqs, channel)
+    return tables
+
+
+@pytest.fixture
+def log(functions: Functions) -> Iterator[io.StringIO]:
+    """Everything that the functions log, a JSON object a line."""
+    handler = functions.telemetry.logger.registered_handler
+    lines = io.StringIO()
+    before = handler.setStream(lines)
+    yield lines
+    handler.setStream(before)

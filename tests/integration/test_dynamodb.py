@@ -1,0 +1,69 @@
+"""The adapters on DynamoDB (moto) keep to the conformance suites."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from functions.adapters.customers import DynamoCustomers
+from functions.adapters.periods import DynamoPeriods
+from functions.adapters.plan_book import DynamoPlanBook
+from functions.adapters.shard_leases import DynamoShardLeases
+from functions.adapters.traffic import DynamoTraffic
+from functions.core.customer import Activity, Profile
+from functions.core.ports import Periods, ShardLeases
+from functions.core.traffic import Traffic
+from tests.conformance.customers import CustomersConformance, People
+from tests.conformance.ledger import LedgerConformance, World
+from tests.conformance.periods import PeriodsConformance
+from tests.conformance.shard_leases import ShardLeasesConformance
+from tests.conformance.traffic import TrafficConformance
+from tests.integration.region import CONTROL, CUSTOMERS, DELIVERIES, Region
+
+
+class TestDynamoLedger(LedgerConformance):
+    @pytest.fixture
+    def world(self, tables: Region) -> World:
+        one_shard = Region(tables.dynamodb, tables.sqs, shards=1)
+        book = DynamoPlanBook(
+            tables.dynamodb,
+            customers_table=CUSTOMERS,
+            deliveries_table=DELIVERIES,
+            shards=1,
+            keep_for=timedelta(days=90),
+        )
+        return World(
+            ledger=one_shard.ledger,
+            book=book,
+            put=one_shard.put_deliveries,
+            add_schedule=one_shard.schedule,
+            next_run_at=one_shard.next_run_at,
+        )
+
+
+class TestDynamoShardLeases(ShardLeasesConformance):
+    @pytest.fixture
+    def leases(self, tables: Region) -> ShardLeases:
+        return DynamoShardLeases(tables.dynamodb, CONTROL)
+
+
+class TestDynamoCustomers(CustomersConformance):
+    @pytest.fixture
+    def people(self, tables: Region) -> People:
+        def add(profile: Profile, activities: list[Activity]) -> None:
+            tables.add(profile, *activities)
+
+        return People(DynamoCustomers(tables.dynamodb, CUSTOMERS), add, tables.schedule)
+
+
+class TestDynamoTraffic(TrafficConformance):
+    @pytest.fixture
+    def traffic(self, tables: Region) -> Traffic:
+        return DynamoTraffic(tables.dynamodb, CONTROL)
+
+
+class TestDynamoPeriods(PeriodsConformance):
+    @pytest.fixture
+    def periods(self, tables: Region) -> Periods:
+        return DynamoPeriods(tables.dynamodb, CONTROL)
