@@ -47,7 +47,9 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  #
     left_s = context.get_remaining_time_in_millis() / 1000
     sweep = reconciler.sweep(stop_at=utc_now() + timedelta(seconds=max(left_s - SPARE_S, left_s / 2)))
     mended = sum(
-        count for finding, count in sweep.found.items() if finding not in {Finding.FINISHED, Finding.ALL_RIGHT}
+        count
+        for finding, count in sweep.found.items()
+        if finding not in {Finding.FINISHED, Finding.ALL_RIGHT, Finding.EXPECTED}
     )
     age_s = 0.0 if sweep.oldest_due_at is None else (utc_now() - sweep.oldest_due_at).total_seconds()
     metrics.add_metric(names.METRIC_RECOVERED, MetricUnit.Count, mended)

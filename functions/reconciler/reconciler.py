@@ -52,6 +52,7 @@ class Finding(StrEnum):
     LEASE_RAN_OUT = "lease_ran_out"
     DUE_AGAIN = "due_again"
     TOO_LATE = "too_late"
+    EXPECTED = "expected"
     ALL_RIGHT = "all_right"
     CONFIRMED = "confirmed"
     REFUTED = "refuted"
@@ -183,7 +184,12 @@ class _Visit:
     def _finding_retryable(self, row: Delivery, now: datetime) -> Finding:
         if row.status is not Status.RETRYABLE:
             return Finding.FINISHED
-        return Finding.TOO_LATE if now >= row.expires_at else Finding.DUE_AGAIN
+        if now >= row.expires_at:
+            return Finding.TOO_LATE
+        # A row whose message backs off asks for attention when its next attempt is overdue. A copy sent before would
+        # have receives of its own, and the message would never be exhausted.
+        overdue_at = row.attention_at or now
+        return Finding.EXPECTED if overdue_at > max(now, row.next_attempt_at or now) else Finding.DUE_AGAIN
 
     def _tend(self, rows: Sequence[Delivery], findings: Mapping[object, Finding]) -> None:
         to_publish: list[Delivery] = []
