@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
 SPARE_S: Final = 5
+NOTHING_TO_MEND: Final = frozenset({Finding.FINISHED, Finding.EXPECTED, Finding.ALL_RIGHT})
 
 environment = ReconcilerEnvironment.load()
 reconciler = Reconciler(
@@ -46,11 +47,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  #
     """Sweep once; return how many rows were found in which state."""
     left_s = context.get_remaining_time_in_millis() / 1000
     sweep = reconciler.sweep(stop_at=utc_now() + timedelta(seconds=max(left_s - SPARE_S, left_s / 2)))
-    mended = sum(
-        count
-        for finding, count in sweep.found.items()
-        if finding not in {Finding.FINISHED, Finding.ALL_RIGHT, Finding.EXPECTED}
-    )
+    mended = sum(count for finding, count in sweep.found.items() if finding not in NOTHING_TO_MEND)
     age_s = 0.0 if sweep.oldest_due_at is None else (utc_now() - sweep.oldest_due_at).total_seconds()
     metrics.add_metric(names.METRIC_RECOVERED, MetricUnit.Count, mended)
     metrics.add_metric(names.METRIC_NOT_ENQUEUED, MetricUnit.Count, sweep.not_enqueued)
