@@ -1,0 +1,96 @@
+"""What a provider's error codes mean: a row for each that is documented, and a rule for those nobody has seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pytest
+from botocore.loaders import Loader
+from botocore.model import ServiceModel
+from hypothesis import given
+from hypothesis import strategies as st
+
+from functions.core.outcome import OutcomeClass
+from functions.core.provider_codes import AWS_COMMON, HTTP_EMAIL, SES, SNS, meaning
+
+TABLES = {"common": AWS_COMMON, "ses": SES, "sns": SNS, "http": HTTP_EMAIL}
+
+
+def documented_codes(service: str, operation: str) -> Iterator[str]:
+    """Error codes that botocore's model of an operation names."""
+    model = ServiceModel(Loader().load_service_model(service, "service-2"), service)
+    for shape in model.operation_model(operation).error_shapes:
+        yield shape.error_code
+
+
+@pytest.mark.parametrize(
+    ("table", "service", "operation"), [(SES, "sesv2", "SendEmail"), (SNS, "sns", "Publish")], ids=["ses", "sns"]
+)
+def test_every_documented_code_has_its_row(table: Mapping[str, OutcomeClass], service: str, operation: str) -> None:
+    codes = set(documented_codes(service, operation))
+    assert codes
+    assert codes - set(table) == set()
+
+
+@pytest.mark.parametrize(
+    ("table", "code", "status", "outcome"),
+    [
+        (SES, "TooManyRequestsException", 429, OutcomeClass.THROTTLED),
+        (SES, "MessageRejected", 400, OutcomeClass.REJECTED),
+        (SES, "BadRequestException", 400, OutcomeClass.REJECTED),
+        (SES, "AccountSuspendedException", 400, OutcomeClass.AUTH),
+        (SES, "SendingPausedException", 400, OutcomeClass.AUTH),
+        (SES, "MailFromDomainNotVerifiedException", 400, OutcomeClass.AUTH),
+        (SES, "InternalFailure", 500, OutcomeClass.UNKNOWN),
+        (SES, "ServiceUnavailable", 503, OutcomeClass.UNAVAILABLE),
+        (SNS, "InvalidParameter", 400, OutcomeClass.REJECTED),
+        (SNS, "OptedOut", 400, OutcomeClass.REJECTED),
+        (SNS, "AuthorizationError", 403, OutcomeClass.AUTH),
+        (SNS, "InternalError", 500, OutcomeClass.UNKNOWN),
+        (SNS, "KMSThrottling", 400, OutcomeClass.THROTTLED),
+        (HTTP_EMAIL, "invalid_idempotent_request", 409, OutcomeClass.MISMATCH),
+        (HTTP_EMAIL, "concurrent_idempotent_requests", 409, OutcomeClass.RUNNING),
+        (HTTP_EMAIL, "daily_quota_exceeded", 429, OutcomeClass.QUOTA),
+        (HTTP_EMAIL, "rate_limit_exceeded", 429, OutcomeClass.THROTTLED),
+        (HTTP_EMAIL, "validation_error", 400, OutcomeClass.REJECTED),
+        (HTTP_EMAIL, "validation_error", 401, OutcomeClass.AUTH),
+    ],
+)
+def test_a_code_means_what_its_provider_documents(
+    table: Mapping[str, OutcomeClass], code: str, status: int, outcome: OutcomeClass
+) -> None:
+    assert meaning(table, code, status) is outcome
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [
+        (400, OutcomeClass.UNAVAILABLE),
+        (404, OutcomeClass.UNAVAILABLE),
+        (401, OutcomeClass.AUTH),
+        (403, OutcomeClass.AUTH),
+        (429, OutcomeClass.THROTTLED),
+        (500, OutcomeClass.UNKNOWN),
+        (502, OutcomeClass.UNKNOWN),
+        (503, OutcomeClass.UNAVAILABLE),
+        (504, OutcomeClass.UNKNOWN),
+        (599, OutcomeClass.UNKNOWN),
+    ],
+)
+@pytest.mark.parametrize("table", TABLES.values(), ids=list(TABLES))
+def test_a_code_that_nobody_has_seen_is_judged_by_its_status(
+    table: Mapping[str, OutcomeClass], status: int, outcome: OutcomeClass
+) -> None:
+    assert meaning(table, "NeverSeenBefore", status) is outcome
+
+
+@given(st.sampled_from(sorted(TABLES)), st.text(max_size=40), st.integers(0, 999))
+def test_no_unknown_answer_gives_a_delivery_up_or_counts_as_accepted(name: str, code: str, status: int) -> None:
+    outcome = meaning(TABLES[name], code, status)
+    if code not in TABLES[name]:
+        assert outcome not in {OutcomeClass.REJECTED, OutcomeClass.ACCEPTED, OutcomeClass.MISMATCH}
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=list(TABLES))
+def test_no_error_code_counts_as_accepted(table: Mapping[str, OutcomeClass]) -> None:
+    assert OutcomeClass.ACCEPTED not in table.values()
