@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
+from botocore.exceptions import BotoCoreError, ClientError
+
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -13,6 +15,17 @@ if TYPE_CHECKING:
     from functions.core.ports import Clock
 
 KEPT_FOR: Final = timedelta(minutes=5)
+_SERVER_ERROR: Final = 500
+_NOT_PLAIN_TEXT: Final = "NotPlainText"
+
+
+class SecretError(Exception):
+    """A secret could not be had. `code` says why, never what; `passing` whether it may be there a moment later."""
+
+    def __init__(self, code: str, *, passing: bool) -> None:
+        super().__init__(code)
+        self.code = code
+        self.passing = passing
 
 
 class Secret:
@@ -26,9 +39,34 @@ class Secret:
         self._read_at: datetime | None = None
 
     def __call__(self) -> str:
-        """Return the secret. Raises ClientError when it cannot be read: nothing is sent then."""
+        """Return the secret, the one held so far while Secrets Manager is troubled. Raises SecretError."""
         now = self._clock()
         if self._held is None or self._read_at is None or now - self._read_at >= KEPT_FOR:
-            self._held = self._client.get_secret_value(SecretId=self._name)["SecretString"].strip()
+            self._held = self._renewed(self._held)
             self._read_at = now
         return self._held
+
+    def _renewed(self, held: str | None) -> str:
+        try:
+            return self._read()
+        except SecretError as error:
+            if held is None or not error.passing:
+                raise
+            return held
+
+    def _read(self) -> str:
+        try:
+            text = self._client.get_secret_value(SecretId=self._name).get("SecretString", "").strip()
+        except ClientError as error:
+            raise SecretError(error.response["Error"]["Code"], passing=_is_passing(error)) from None
+        except BotoCoreError as error:
+            raise SecretError(type(error).__name__, passing=True) from None
+        if not (text and text.isascii() and text.isprintable()):
+            # Half of a header's errors quote the header: what cannot stand in one must not get there.
+            raise SecretError(_NOT_PLAIN_TEXT, passing=False)
+        return text
+
+
+def _is_passing(error: ClientError) -> bool:
+    status = error.response["ResponseMetadata"]["HTTPStatusCode"]
+    return status >= _SERVER_ERROR or "Throttl" in error.response["Error"]["Code"]

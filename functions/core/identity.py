@@ -6,7 +6,10 @@ import re
 import zlib
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class Channel(StrEnum):
@@ -69,6 +72,23 @@ class DeliveryId:
     def __str__(self) -> str:
         """Return the text that stands in rows and messages."""
         return f"{self.topic}:{self.customer_id}:{self.occasion}:{self.channel}"
+
+    def as_tags(self) -> dict[str, str]:
+        """Return the parts under their names: tags of a sent email may not hold the colon that joins them in the text.
+
+        SES allows "only alphanumeric ASCII characters, '_', and '-'", in values too, and so do others.
+        """
+        return {
+            "topic": str(self.topic),
+            "customer_id": self.customer_id,
+            "occasion": self.occasion,
+            "channel": str(self.channel),
+        }
+
+    @classmethod
+    def from_tags(cls, tags: Mapping[str, str]) -> Self:
+        """Read what `as_tags` wrote, among other tags or none; InvalidIdError where a part is missing or wrong."""
+        return cls.parse(":".join(tags.get(part, "") for part in ("topic", "customer_id", "occasion", "channel")))
 
     @classmethod
     def parse(cls, text: str) -> Self:

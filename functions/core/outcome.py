@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 # Raised whenever a row of this table, or of the tables of codes, changes its meaning; stored with every attempt.
-POLICY_VERSION: Final = 2
+POLICY_VERSION: Final = 3
 
 
 class OutcomeClass(StrEnum):

@@ -24,11 +24,17 @@ AWS_COMMON: Final[Mapping[str, OutcomeClass]] = {
     "OptInRequired": OutcomeClass.AUTH,
     "SignatureDoesNotMatch": OutcomeClass.AUTH,
     "UnrecognizedClientException": OutcomeClass.AUTH,
+    "UnknownOperationException": OutcomeClass.AUTH,  # not offered in this region: no row's fault
     "InternalFailure": OutcomeClass.UNKNOWN,
     "InternalError": OutcomeClass.UNKNOWN,
     "InternalServiceError": OutcomeClass.UNKNOWN,
+    "RequestAbortedException": OutcomeClass.UNKNOWN,
     "RequestTimeout": OutcomeClass.UNKNOWN,
+    "RequestTimeoutException": OutcomeClass.UNKNOWN,
+    "MalformedHttpRequestException": OutcomeClass.UNAVAILABLE,  # garbled on its way: refused as a whole
+    "RequestExpired": OutcomeClass.UNAVAILABLE,  # a clock that is wrong, or a request that took 15 minutes to arrive
     "ServiceUnavailable": OutcomeClass.UNAVAILABLE,
+    "RequestEntityTooLargeException": OutcomeClass.REJECTED,
     "Throttling": OutcomeClass.THROTTLED,
     "ThrottlingException": OutcomeClass.THROTTLED,
     "RequestThrottled": OutcomeClass.THROTTLED,
@@ -70,13 +76,14 @@ SNS: Final[Mapping[str, OutcomeClass]] = {
 }
 
 # https://resend.com/docs/api-reference/errors
-# `validation_error` comes with 400, 401 and 403, so a refused key is told by its status before this table is asked.
+# `validation_error` comes with 400, 401, 403 and 422: a refused key is told by its status before this table is asked.
 HTTP_EMAIL: Final[Mapping[str, OutcomeClass]] = {
     "application_error": OutcomeClass.UNKNOWN,
     "concurrent_idempotent_requests": OutcomeClass.RUNNING,
     "daily_quota_exceeded": OutcomeClass.QUOTA,
     "internal_server_error": OutcomeClass.UNKNOWN,
     "invalid_access": OutcomeClass.REJECTED,
+    "invalid_api_key": OutcomeClass.AUTH,
     "invalid_attachment": OutcomeClass.REJECTED,
     "invalid_from_address": OutcomeClass.AUTH,  # our sender: no row's fault
     "invalid_idempotency_key": OutcomeClass.REJECTED,
@@ -84,21 +91,29 @@ HTTP_EMAIL: Final[Mapping[str, OutcomeClass]] = {
     "invalid_parameter": OutcomeClass.REJECTED,
     "invalid_region": OutcomeClass.AUTH,
     "method_not_allowed": OutcomeClass.AUTH,
+    "missing_api_key": OutcomeClass.AUTH,
     "missing_required_field": OutcomeClass.REJECTED,
     "missing_required_fields": OutcomeClass.REJECTED,
     "monthly_quota_exceeded": OutcomeClass.QUOTA,
     "not_found": OutcomeClass.AUTH,
     "rate_limit_exceeded": OutcomeClass.THROTTLED,
     "recipient_rate_limited": OutcomeClass.DEFERRED,
+    "restricted_api_key": OutcomeClass.AUTH,
     "security_error": OutcomeClass.REJECTED,
     "service_unavailable": OutcomeClass.UNAVAILABLE,
     "validation_error": OutcomeClass.REJECTED,
 }
 
-_SERVER_ERROR: Final = 500
-_UNAVAILABLE: Final = 503
-_TOO_MANY: Final = 429
 _REFUSED: Final = frozenset({401, 403})
+_CLEAR_REFUSALS: Final = range(300, 500)
+# What a status means by itself. A timeout may be that of a server between us and the one that did the work; a conflict
+# says that something with our key has been there before.
+_BY_STATUS: Final[Mapping[int, OutcomeClass]] = {
+    408: OutcomeClass.UNKNOWN,
+    409: OutcomeClass.RUNNING,
+    429: OutcomeClass.THROTTLED,
+    503: OutcomeClass.UNAVAILABLE,
+}
 
 
 def meaning(codes: Mapping[str, OutcomeClass], code: str, http_status: int) -> OutcomeClass:
@@ -111,10 +126,5 @@ def meaning(codes: Mapping[str, OutcomeClass], code: str, http_status: int) -> O
         return OutcomeClass.AUTH
     if code in codes:
         return codes[code]
-    if http_status == _TOO_MANY:
-        return OutcomeClass.THROTTLED
-    if http_status == _UNAVAILABLE:
-        return OutcomeClass.UNAVAILABLE
-    if http_status >= _SERVER_ERROR:
-        return OutcomeClass.UNKNOWN
-    return OutcomeClass.UNAVAILABLE
+    otherwise = OutcomeClass.UNAVAILABLE if http_status in _CLEAR_REFUSALS else OutcomeClass.UNKNOWN
+    return _BY_STATUS.get(http_status, otherwise)

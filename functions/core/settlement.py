@@ -75,8 +75,8 @@ def settled(
         return put_off(failed, until=outcome.retry_at or at + timedelta(seconds=rule.pause_s))
     if pause_s is None:
         return exhausted(failed, code=outcome.code, at=at)
-    # The message comes back by itself; the reconciler looks only whether it did.
-    again = max(at + timedelta(seconds=pause_s), outcome.retry_at or at)
+    # The message comes back by itself; the reconciler looks only whether it did, and no later than there is time.
+    again = min(max(at + timedelta(seconds=pause_s), outcome.retry_at or at), max(sending.expires_at, at))
     return replace(failed, status=Status.RETRYABLE, next_attempt_at=again, attention_at=again + MESSAGE_OVERDUE)
 
 

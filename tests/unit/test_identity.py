@@ -30,6 +30,31 @@ def test_an_id_comes_back_as_it_was_written(topic: Topic, customer: str, occasio
     assert DeliveryId.parse(str(delivery_id)) == delivery_id
 
 
+@given(
+    st.sampled_from(Topic),
+    st.text(LETTERS + "-_", min_size=1, max_size=64),
+    st.text(LETTERS + "-_", min_size=1, max_size=64),
+    st.sampled_from(Channel),
+)
+def test_a_provider_s_event_names_the_delivery_by_the_tags_of_the_email(
+    topic: Topic, customer: str, occasion: str, channel: Channel
+) -> None:
+    try:
+        opaque_id(customer, field="customer_id")
+        opaque_id(occasion, field="event_id")
+    except InvalidIdError:
+        reject()
+    delivery_id = DeliveryId(topic, customer, occasion, channel)
+    tags = delivery_id.as_tags()
+    assert all(set(each) <= set(LETTERS + "-_") and len(each) <= 256 for tag in tags.items() for each in tag)
+    assert DeliveryId.from_tags({**tags, "ses_outgoing-ip": "192.0.2.1"}) == delivery_id
+
+
+def test_an_event_without_our_tags_is_about_none_of_our_deliveries() -> None:
+    with pytest.raises(InvalidIdError, match="delivery_id"):
+        DeliveryId.from_tags({"ses_outgoing-ip": "192.0.2.1"})
+
+
 def test_a_digest_is_named_by_customer_week_and_channel() -> None:
     assert str(DeliveryId(Topic.DIGEST, "c-417", "2026-11-16", Channel.SMS)) == "digest:c-417:2026-11-16:sms"
 

@@ -9,9 +9,11 @@ from botocore.exceptions import (
     BotoCoreError,
     ClientError,
     ConnectTimeoutError,
+    CredentialRetrievalError,
     EndpointConnectionError,
     NoCredentialsError,
     ParamValidationError,
+    PartialCredentialsError,
     ProxyConnectionError,
 )
 
@@ -21,17 +23,31 @@ from functions.core.provider_codes import meaning
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-CONNECT_TIMEOUT_S: Final = 2.0
+CONNECT_TIMEOUT_S: Final = 1.0  # it is in our own region
+UNREADABLE: Final = "UnreadableAnswer"
+_NEVER_LEFT: Final = (EndpointConnectionError, ConnectTimeoutError, ProxyConnectionError, CredentialRetrievalError)
 
 
 def one_attempt(timeout_s: float) -> Config:
-    """Return a client configuration that never sends twice: nobody would see or count a retry inside the SDK."""
+    """Return a client configuration that never sends twice: nobody would see or count a retry inside the SDK.
+
+    Connecting and waiting for the answer take `timeout_s` together.
+    """
+    connect_s = min(CONNECT_TIMEOUT_S, timeout_s / 4)
     return Config(
-        connect_timeout=min(CONNECT_TIMEOUT_S, timeout_s),
-        read_timeout=timeout_s,
+        connect_timeout=connect_s,
+        read_timeout=timeout_s - connect_s,
         retries={"mode": "standard", "total_max_attempts": 1},
         tcp_keepalive=True,
     )
+
+
+def acceptance(answer: Mapping[str, Any]) -> Outcome:
+    """Read a successful answer; one that names no message came from somebody else, who may have passed ours on."""
+    reference = answer.get("MessageId")
+    if not reference:
+        return Outcome(OutcomeClass.UNKNOWN, UNREADABLE)
+    return Outcome(OutcomeClass.ACCEPTED, "ok", str(reference))
 
 
 def failure(error: ClientError | BotoCoreError, codes: Mapping[str, OutcomeClass]) -> Outcome:
@@ -42,10 +58,10 @@ def failure(error: ClientError | BotoCoreError, codes: Mapping[str, OutcomeClass
         status = int(answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
         return Outcome(meaning(codes, code, status), code)
     code = type(error).__name__
-    if isinstance(error, EndpointConnectionError | ConnectTimeoutError | ProxyConnectionError):
+    if isinstance(error, _NEVER_LEFT):
         return Outcome(OutcomeClass.UNAVAILABLE, code)
     if isinstance(error, ParamValidationError):
         return Outcome(OutcomeClass.REJECTED, code)
-    if isinstance(error, NoCredentialsError):
+    if isinstance(error, NoCredentialsError | PartialCredentialsError):
         return Outcome(OutcomeClass.AUTH, code)
     return Outcome(OutcomeClass.UNKNOWN, code)

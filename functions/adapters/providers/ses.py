@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Self
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from functions.adapters.providers.aws import failure, one_attempt
+from functions.adapters.providers.aws import acceptance, failure, one_attempt
 from functions.core.envelope import EmailEnvelope
 from functions.core.outcome import Dedupe, Guarantee, Outcome, OutcomeClass
 from functions.core.provider_codes import SES
@@ -18,11 +18,10 @@ if TYPE_CHECKING:
     from functions.core.delivery import Delivery
     from functions.core.envelope import Envelope
 
-DELIVERY_TAG: Final = "delivery_id"
-
 # One error code, two meanings, told apart by their text only; SES drops the mail in either case.
 # https://docs.aws.amazon.com/ses/latest/dg/manage-sending-quotas-errors.html
 _DAILY_QUOTA: Final = "daily message quota"
+_SENDING_RATE: Final = "sending rate"
 _NOT_VERIFIED: Final = "not verified"
 
 
@@ -41,7 +40,7 @@ class SesProvider:
         return cls(boto3.client("sesv2", config=one_attempt(timeout_s)))
 
     def send(self, delivery: Delivery, envelope: Envelope) -> Outcome:
-        """Send one email with our id as a tag, by which SES's events will name it."""
+        """Send one email with our id as tags, by which SES's events will name it."""
         if not isinstance(envelope, EmailEnvelope):
             return Outcome(OutcomeClass.REJECTED, "NotAnEmail")
         try:
@@ -57,25 +56,23 @@ class SesProvider:
                         },
                     }
                 },
-                EmailTags=[{"Name": DELIVERY_TAG, "Value": tag_value(delivery)}],
+                EmailTags=[{"Name": part, "Value": text} for part, text in delivery.delivery_id.as_tags().items()],
             )
         except ClientError as error:
             return _read(error)
         except BotoCoreError as error:
             return failure(error, SES)
-        return Outcome(OutcomeClass.ACCEPTED, "ok", answer["MessageId"])
-
-
-def tag_value(delivery: Delivery) -> str:
-    """Return a delivery id in the letters that SES allows in a tag, which leave out the colon."""
-    return str(delivery.delivery_id).replace(":", ".")
+        return acceptance(answer)
 
 
 def _read(error: ClientError) -> Outcome:
     text = error.response["Error"].get("Message", "").lower()
     outcome = failure(error, SES)
-    if outcome.outcome is OutcomeClass.THROTTLED and _DAILY_QUOTA in text:
-        return Outcome(OutcomeClass.QUOTA, outcome.code)
+    if outcome.outcome in {OutcomeClass.THROTTLED, OutcomeClass.QUOTA}:
+        if _DAILY_QUOTA in text:
+            return Outcome(OutcomeClass.QUOTA, outcome.code)
+        if _SENDING_RATE in text:
+            return Outcome(OutcomeClass.THROTTLED, outcome.code)
     if outcome.code == "MessageRejected" and _NOT_VERIFIED in text:
         return Outcome(OutcomeClass.AUTH, "NotVerified")  # sender not verified, or the account still in the sandbox
     return outcome

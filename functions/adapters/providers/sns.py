@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from functions.adapters.providers.aws import failure, one_attempt
+from functions.adapters.providers.aws import acceptance, failure, one_attempt
 from functions.core.envelope import TextEnvelope
 from functions.core.outcome import Dedupe, Guarantee, Outcome, OutcomeClass
 from functions.core.provider_codes import SNS
@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 
     from functions.core.delivery import Delivery
     from functions.core.envelope import Envelope
+
+
+# The attribute that names the sender, which an error about it repeats.
+_SENDER_ID: Final = "AWS.SNS.SMS.SenderID"
+_ORIGINATION_NUMBER: Final = "AWS.MM.SMS.OriginationNumber"
 
 
 class SnsProvider:
@@ -37,7 +42,7 @@ class SnsProvider:
         """Send one text message. A message id means that SNS took it, not that it reached a phone."""
         if not isinstance(envelope, TextEnvelope):
             return Outcome(OutcomeClass.REJECTED, "NotAText")
-        sender = "AWS.MM.SMS.OriginationNumber" if envelope.sender.startswith("+") else "AWS.SNS.SMS.SenderID"
+        sender = _ORIGINATION_NUMBER if envelope.sender.startswith("+") else _SENDER_ID
         try:
             answer = self._client.publish(
                 PhoneNumber=envelope.to,
@@ -48,6 +53,16 @@ class SnsProvider:
                     "AWS.SNS.SMS.SMSType": {"DataType": "String", "StringValue": "Transactional"},
                 },
             )
-        except (ClientError, BotoCoreError) as error:
+        except ClientError as error:
+            return _read(error)
+        except BotoCoreError as error:
             return failure(error, SNS)
-        return Outcome(OutcomeClass.ACCEPTED, "ok", answer["MessageId"])
+        return acceptance(answer)
+
+
+def _read(error: ClientError) -> Outcome:
+    outcome = failure(error, SNS)
+    text = error.response["Error"].get("Message", "")
+    if outcome.outcome is OutcomeClass.REJECTED and (_SENDER_ID in text or _ORIGINATION_NUMBER in text):
+        return Outcome(OutcomeClass.AUTH, "SenderRefused")  # whoever it goes to
+    return outcome
