@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 from botocore.loaders import Loader
-from botocore.model import ServiceModel
+from botocore.model import ServiceModel, StructureShape
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,7 +20,8 @@ def documented_codes(service: str, operation: str) -> Iterator[str]:
     """Error codes that botocore's model of an operation names."""
     model = ServiceModel(Loader().load_service_model(service, "service-2"), service)
     for shape in model.operation_model(operation).error_shapes:
-        yield shape.error_code
+        assert isinstance(shape, StructureShape)
+        yield str(shape.error_code)
 
 
 @pytest.mark.parametrize(
