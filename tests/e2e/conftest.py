@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from ops.local.cdk import Deployment, deployed
+from ops.local.demo import pointed_at, running_regions
 from ops.local.emulator import Emulator
+from ops.local.running_region import RunningRegion
 
 RUN = Path(__file__).parents[2] / "out" / "e2e"
 
@@ -39,3 +41,10 @@ def in_cloud(cloud: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in cloud.items():
         if name.startswith("AWS_"):
             monkeypatch.setenv(name, value)
+
+
+@pytest.fixture(scope="session")
+def regions(deployment: Deployment) -> Iterator[dict[str, RunningRegion]]:
+    """Each data region, to look at and to poke."""
+    with pointed_at(deployment.emulator):
+        yield running_regions(deployment)

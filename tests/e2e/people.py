@@ -1,0 +1,139 @@
+"""Customers whose digest is due now, as files that the command line imports."""
+
+from __future__ import annotations
+
+import csv
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+
+from functions.core.calendar import period_reported, zone
+from functions.core.identity import Channel, DeliveryId, Topic
+
+Found = TypeVar("Found")
+ZONE = "Etc/UTC"
+
+
+@dataclass(frozen=True)
+class Person:
+    """One customer with a single order in the week that is reported. Everything personal in it can be searched for."""
+
+    customer_id: str
+    data_region: str
+    digest_channels: str = "email,sms"
+    email_consent: str = "opted_in"
+    orders: int = 1
+    due_at: datetime = field(default_factory=lambda: datetime.now(UTC).replace(second=0, microsecond=0))
+
+    @property
+    def email(self) -> str:
+        return f"{self.customer_id}@example.com"
+
+    @property
+    def phone(self) -> str:
+        return "+12025550143"
+
+    @property
+    def title(self) -> str:
+        return f"Something for {self.customer_id} alone"
+
+    @property
+    def period(self) -> str:
+        return period_reported(self.due_at, zone(ZONE)).isoformat()
+
+    def delivery_id(self, channel: Channel) -> str:
+        return str(DeliveryId(Topic.DIGEST, self.customer_id, self.period, channel))
+
+
+def import_people(people: list[Person], folder: Path, cloud: Mapping[str, str]) -> None:
+    """Import customers and their orders with the command line, as an operator would."""
+    customers, activity = folder / "customers.csv", folder / "activity.csv"
+    with customers.open("w", newline="") as file:
+        write = csv.writer(file).writerow
+        write(
+            [
+                "customer_id",
+                "data_region",
+                "time_zone",
+                "email",
+                "phone",
+                "email_consent",
+                "sms_consent",
+                "digest_weekday",
+                "digest_time",
+                "digest_channels",
+                "first_run_on",
+            ]
+        )
+        for one in people:
+            weekday, clock = f"{one.due_at:%A}".lower(), f"{one.due_at:%H:%M}"
+            write(
+                [
+                    one.customer_id,
+                    one.data_region,
+                    ZONE,
+                    one.email,
+                    one.phone,
+                    one.email_consent,
+                    "opted_in",
+                    weekday,
+                    clock,
+                    one.digest_channels,
+                    one.due_at.date().isoformat(),
+                ]
+            )
+    with activity.open("w", newline="") as file:
+        write = csv.writer(file).writerow
+        write(["customer_id", "data_region", "activity_id", "occurred_at", "kind", "title", "amount", "currency"])
+        for one in people:
+            occurred = datetime.fromisoformat(one.period).replace(tzinfo=UTC) + timedelta(days=2)
+            for number in range(one.orders):
+                write(
+                    [
+                        one.customer_id,
+                        one.data_region,
+                        f"order-{number}",
+                        occurred.isoformat(),
+                        "order",
+                        one.title,
+                        "11.77",
+                        "USD",
+                    ]
+                )
+    for what, file_of in (("customers", customers), ("activity", activity)):
+        done = digest([what, "import", str(file_of)], cloud)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def digest(arguments: list[str], cloud: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run the command line in a process of its own."""
+    program = Path(sys.executable).with_name("digest")
+    environment = {**cloud, "PATH": os.environ["PATH"], "COLUMNS": "80"}
+    return subprocess.run(
+        [str(program), *arguments], env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def eventually(look: Callable[[], Found | None], *, within_s: float, what: str) -> Found:
+    """Look until something is there."""
+    deadline = time.monotonic() + within_s
+    while True:
+        found = look()
+        if found:
+            return found
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {within_s:g} s: {what}")
+        time.sleep(0.3)
+
+
+def rows_of(region: Any, person: Person) -> dict[Channel, Any]:
+    """A person's deliveries of the week, by channel."""
+    ids = {channel: person.delivery_id(channel) for channel in Channel}
+    held = region.deployment.ledger.read(ids.values())
+    return {channel: held[one] for channel, one in ids.items() if one in held}
