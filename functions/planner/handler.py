@@ -64,7 +64,6 @@ planner = Planner(
 )
 
 
-@metrics.log_metrics(raise_on_empty_metrics=False)
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Plan what is due up to the scheduled time; return what was done."""
     wake_up = WakeUp.model_validate(event)
@@ -85,6 +84,7 @@ def _tell(report: PlannerReport, wake_up: WakeUp) -> dict[str, Any]:
     metrics.add_metric(names.METRIC_PLANNED, MetricUnit.Count, report.planned)
     metrics.add_metric(names.METRIC_ALREADY_PLANNED, MetricUnit.Count, report.existing)
     metrics.add_metric(names.METRIC_PLANNER_LAG, MetricUnit.Seconds, max(lag_s, 0))
+    metrics.flush_metrics()
     told = {
         "scheduled_time": to_text(wake_up.scheduled_time),
         "planned": report.planned,

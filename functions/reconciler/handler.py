@@ -42,7 +42,6 @@ reconciler = Reconciler(
 )
 
 
-@metrics.log_metrics(raise_on_empty_metrics=False)
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - the sweep reads the rows, not the event
     """Sweep once; return how many rows were found in which state."""
     left_s = context.get_remaining_time_in_millis() / 1000
@@ -53,11 +52,14 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  #
     metrics.add_metric(names.METRIC_NOT_ENQUEUED, MetricUnit.Count, sweep.not_enqueued)
     metrics.add_metric(names.METRIC_LEASES_RAN_OUT, MetricUnit.Count, sweep.found[Finding.LEASE_RAN_OUT])
     metrics.add_metric(names.METRIC_CHANNELS_HALTED, MetricUnit.Count, len(sweep.halted))
+    metrics.add_metric(names.METRIC_UNCERTAIN_ROWS, MetricUnit.Count, sweep.uncertain)
     metrics.add_metric(names.METRIC_OLDEST_DUE_AGE, MetricUnit.Seconds, max(age_s, 0))
+    metrics.flush_metrics()
     told = {
         "found": {str(finding): count for finding, count in sorted(sweep.found.items())},
         "not_enqueued": sweep.not_enqueued,
         "halted": sweep.halted,
+        "uncertain": sweep.uncertain,
         "closed_periods": sweep.closed_periods,
         "oldest_due_at": None if sweep.oldest_due_at is None else to_text(sweep.oldest_due_at),
         "unfinished": sweep.unfinished,

@@ -39,6 +39,7 @@ PAGE: Final = 100  # rows in one consistent read
 LOOKUPS: Final = 50  # questions to a provider in one sweep of a channel
 PUBLISHED_IN_VAIN: Final = 3  # an id that was published so often without any news is given up
 NO_NEWS: Final = "no_news"
+EVER: Final = timedelta(days=3650)
 FOR_A_PERSON: Final = timedelta(days=1)  # how long a row is left alone that only a person or an event can settle
 
 
@@ -66,6 +67,7 @@ class Sweep:
     found: Counter[Finding] = field(default_factory=Counter)
     not_enqueued: int = 0
     halted: list[str] = field(default_factory=list)
+    uncertain: int = 0
     closed_periods: list[str] = field(default_factory=list)
     oldest_due_at: datetime | None = None
     unfinished: bool = False
@@ -110,6 +112,7 @@ class Reconciler:
             visit.look_after_open()
             visit.bring_back_retryable()
             visit.settle_uncertain()
+            visit.count_uncertain()
         if not report.unfinished:
             self._close_periods(report)
         return report
@@ -154,6 +157,12 @@ class _Visit:
             for row in rows:
                 if row.status is Status.UNCERTAIN:
                     self.report.found[self._ask(row, self.rules.witness)] += 1
+
+    def count_uncertain(self) -> None:
+        ever = self.reconciler.clock() + EVER
+        for shard in range(self.reconciler.shards):
+            hints = self.reconciler.ledger.needing_attention(Attention.UNCERTAIN, self.channel, shard, ever)
+            self.report.uncertain += sum(1 for _ in hints)
 
     def _rows(self, why: Attention, until: datetime, *, most: int | None = None) -> Iterator[list[Delivery]]:
         hints = (
