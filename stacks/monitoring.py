@@ -53,6 +53,7 @@ class Monitoring(Construct):
             **{f"{name} channel": _channel_guards(name, channel, deployment) for name, channel in channels.items()},
             "planner": _planner_guards(planner, deployment),
             "reconciler": _reconciler_guards(recovery, deployment),
+            "deliveries": _delivery_guards(deployment),
         }
         alarms = {part: [self._alarm(guard) for guard in part_guards] for part, part_guards in guards.items()}
         self.dashboard = _draw(self, deployment, guards, alarms)
@@ -226,6 +227,41 @@ def _reconciler_guards(recovery: Recovery, deployment: Deployment) -> list[Guard
             comparison=cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,
         ),
         *_wakeup_guards("Reconciler", where, function, recovery.wakeup),
+    ]
+
+
+def _delivery_guards(deployment: Deployment) -> list[Guard]:
+    """What the reconciler says of all deliveries at each sweep; that it says nothing has an alarm of its own."""
+    where = f"in data region {deployment.data_region}"
+    sweep_s = deployment.region.reconciler.interval_s
+    return [
+        Guard(
+            "ChannelHalted",
+            "channels halted",
+            f"A channel {where} is halted: nothing of it is sent, nothing is lost. Mend the cause, then resume it.",
+            _own_metric(names.METRIC_CHANNELS_HALTED, deployment, sweep_s, "Maximum"),
+        ),
+        Guard(
+            "Uncertain",
+            "uncertain deliveries",
+            f"Deliveries {where} may have been sent; nobody knows. They wait for the provider's word or a person's.",
+            _own_metric(names.METRIC_UNCERTAIN_ROWS, deployment, sweep_s, "Maximum"),
+            periods=max(3, 900 // sweep_s),  # those that a look-up settles are settled by then
+        ),
+        Guard(
+            "OldestDue",
+            "age of the oldest due delivery, s",
+            f"A delivery {where} has been due for longer than a quarter of the time until it expires.",
+            _own_metric(names.METRIC_OLDEST_DUE_AGE, deployment, sweep_s, "Maximum"),
+            threshold=deployment.region.backlog_alarm_s,
+        ),
+        Guard(
+            "NotEnqueued",
+            "ids that SQS did not take",
+            f"SQS takes nothing from the reconciler {where}, in three sweeps running: deliveries stay planned.",
+            _own_metric(names.METRIC_NOT_ENQUEUED, deployment, sweep_s),
+            periods=3,
+        ),
     ]
 
 

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -54,61 +54,48 @@ class Person:
 def import_people(people: list[Person], folder: Path, cloud: Mapping[str, str]) -> None:
     """Import customers and their orders with the command line, as an operator would."""
     customers, activity = folder / "customers.csv", folder / "activity.csv"
-    with customers.open("w", newline="") as file:
-        write = csv.writer(file).writerow
-        write(
-            [
-                "customer_id",
-                "data_region",
-                "time_zone",
-                "email",
-                "phone",
-                "email_consent",
-                "sms_consent",
-                "digest_weekday",
-                "digest_time",
-                "digest_channels",
-                "first_run_on",
-            ]
-        )
-        for one in people:
-            weekday, clock = f"{one.due_at:%A}".lower(), f"{one.due_at:%H:%M}"
-            write(
-                [
-                    one.customer_id,
-                    one.data_region,
-                    ZONE,
-                    one.email,
-                    one.phone,
-                    one.email_consent,
-                    "opted_in",
-                    weekday,
-                    clock,
-                    one.digest_channels,
-                    one.due_at.date().isoformat(),
-                ]
-            )
-    with activity.open("w", newline="") as file:
-        write = csv.writer(file).writerow
-        write(["customer_id", "data_region", "activity_id", "occurred_at", "kind", "title", "amount", "currency"])
-        for one in people:
-            occurred = datetime.fromisoformat(one.period).replace(tzinfo=UTC) + timedelta(days=2)
-            for number in range(one.orders):
-                write(
-                    [
-                        one.customer_id,
-                        one.data_region,
-                        f"order-{number}",
-                        occurred.isoformat(),
-                        "order",
-                        one.title,
-                        "11.77",
-                        "USD",
-                    ]
-                )
+    _write(customers, [_customer(one) for one in people])
+    _write(activity, [_order(one, number) for one in people for number in range(one.orders)])
     for what, file_of in (("customers", customers), ("activity", activity)):
         done = digest([what, "import", str(file_of)], cloud)
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _customer(person: Person) -> dict[str, str]:
+    return {
+        "customer_id": person.customer_id,
+        "data_region": person.data_region,
+        "time_zone": ZONE,
+        "email": person.email,
+        "phone": person.phone,
+        "email_consent": person.email_consent,
+        "sms_consent": "opted_in",
+        "digest_weekday": f"{person.due_at:%A}".lower(),
+        "digest_time": f"{person.due_at:%H:%M}",
+        "digest_channels": person.digest_channels,
+        "first_run_on": person.due_at.date().isoformat(),
+    }
+
+
+def _order(person: Person, number: int) -> dict[str, str]:
+    occurred = datetime.fromisoformat(person.period).replace(tzinfo=UTC) + timedelta(days=2)
+    return {
+        "customer_id": person.customer_id,
+        "data_region": person.data_region,
+        "activity_id": f"order-{number}",
+        "occurred_at": occurred.isoformat(),
+        "kind": "order",
+        "title": person.title,
+        "amount": "11.77",
+        "currency": "USD",
+    }
+
+
+def _write(path: Path, lines: Sequence[Mapping[str, str]]) -> None:
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=list(lines[0]))
+        writer.writeheader()
+        writer.writerows(lines)
 
 
 def digest(arguments: list[str], cloud: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
