@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Final, Protocol
 
 from functions import names
@@ -20,6 +21,7 @@ from functions.core.delivery import Delivery, Status
 from functions.core.identity import Channel, DeliveryId, Topic
 from functions.core.message import SCHEMA_VERSION, PoisonError, read_message
 from functions.core.planning import DIGEST_TEMPLATE
+from ops.local.emulator import QueueMessage
 from ops.local.reckoning import Received
 from ops.local.running_region import LogLine, RunningRegion
 
@@ -28,9 +30,6 @@ REPEATED: Final = 5  # deliveries whose messages are sent again, at each of the 
 # By then a batch that nobody killed is done: it takes a fraction of a second.
 KILL_SHOWS_AFTER_S: Final = 2.5
 KILLS_AT_MOST: Final = 6
-# The lease ends with the invocation, and the reconciler looks after open rows some seconds after they were planned.
-LEASE_IS_OVER_AFTER_S: Final = 14
-SECONDS_UNTIL_DEAD_LETTER: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +103,9 @@ class PoisonMessage:
         self._name = name
         self._done = done
         self._body = body
-        self._sent_at = 0.0
+        self._sent_at = datetime.now(UTC)
+        self._dead: QueueMessage | None = None
         self.message_id: str | None = None
-        self.took_s: float | None = None
-        self._receives = 0
 
     @classmethod
     def that_does_not_parse(cls, region: RunningRegion) -> PoisonMessage:
@@ -123,55 +121,46 @@ class PoisonMessage:
     @classmethod
     def from_the_future(cls, region: RunningRegion, customer_id: str, period: str) -> PoisonMessage:
         """A message of a schema version that this release does not know, about a real delivery, on the SMS queue."""
-        delivery_id = DeliveryId(Topic.DIGEST, customer_id, period, Channel.SMS)
-        body = {
-            "schema_version": FROM_THE_FUTURE,
-            "delivery_id": str(delivery_id),
-            "channel": str(Channel.SMS),
-            "template_id": DIGEST_TEMPLATE,
-        }
+        delivery_id = str(DeliveryId(Topic.DIGEST, customer_id, period, Channel.SMS))
         return cls(
             region,
             Channel.SMS,
             name="an unsupported schema version",
             done=f"a message of schema version {FROM_THE_FUTURE} was sent to the SMS queue",
-            body=json.dumps(body),
+            body=message_for(delivery_id, Channel.SMS, schema_version=FROM_THE_FUTURE),
         )
 
     @property
     def is_over(self) -> bool:
-        return self.took_s is not None or self._too_late()
+        return self._dead is not None
 
     def step(self) -> None:
         if self.message_id is None:
+            self._sent_at = datetime.now(UTC)
             self.message_id = self._region.send(self._channel, self._body)
-            self._sent_at = time.monotonic()
-        elif self.took_s is None:
+        elif self._dead is None:
             self._look()
 
     def _look(self) -> None:
         queue = self._region.dead_letter_queue(self._channel)
         dead = self._region.messages(queue) if self._region.backlog(queue) else []
-        ours = [message for message in dead if message.message_id == self.message_id]
-        if ours:
-            self.took_s = time.monotonic() - self._sent_at
-            self._receives = ours[0].receive_count
-
-    def _too_late(self) -> bool:
-        return self.message_id is not None and time.monotonic() - self._sent_at > SECONDS_UNTIL_DEAD_LETTER
+        self._dead = next((message for message in dead if message.message_id == self.message_id), None)
 
     def fault(self, aftermath: Aftermath) -> Fault:
-        refused = sum(
-            line.record.get("message") == "message.poison" and line.record.get("message_id") == self.message_id
+        refusals = [
+            line.at
             for line in aftermath.lines
-        )
+            if line.record.get("message") == "message.poison" and line.record.get("message_id") == self.message_id
+        ]
         strange = aftermath.unaccounted_for()
-        if self.took_s is None:
-            happened = f"it was not in the dead-letter queue {SECONDS_UNTIL_DEAD_LETTER} s later"
+        took_s = (max(refusals) - self._sent_at).total_seconds() if refusals else 0.0
+        if self._dead is None:
+            happened = f"it is not in the dead-letter queue; it was refused {len(refusals)} times"
         else:
             happened = (
-                f"in the dead-letter queue after {self.took_s:.1f} s; refused {refused} times in {self._receives} "
-                f"receives; {strange} messages of the provider belong to no delivery of ours"
+                f"refused {len(refusals)} times within {took_s:.1f} s, and in the dead-letter queue after "
+                f"{self._dead.receive_count} receives, unchanged; {strange or 'no'} messages at the provider belong to "
+                "no delivery"
             )
         return Fault(
             self._name,
@@ -179,7 +168,7 @@ class PoisonMessage:
             self._done,
             "in the dead-letter queue within seconds, with no call to the provider",
             happened,
-            self.took_s is not None and refused > 0 and strange == 0,
+            self._dead is not None and self._dead.body == self._body and bool(refusals) and strange == 0,
         )
 
 
@@ -217,10 +206,10 @@ class TwinPlanners:
         return Fault(
             "a duplicate planner run",
             self._region.name,
-            "the schedule fired twice at once, and a third time when all was sent",
-            "each delivery planned once, nothing by the third run",
-            f"{len(runs)} runs planned {planned:,} deliveries, and {len(aftermath.rows):,} rows are there; "
-            f"the third {told}",
+            "its schedule fired twice at the same time, and once more for that time when all was sent",
+            "each delivery planned once, and nothing by the run that came last",
+            f"{len(runs)} runs, the regular ones among them, planned {planned:,} deliveries, and "
+            f"{len(aftermath.rows):,} rows are there; the one that came last {told}",
             planned == len(aftermath.rows) and again == 0,
         )
 
@@ -247,7 +236,9 @@ class RepeatedMessages:
 
     def _repeat_what_is_in_flight(self) -> tuple[str, ...]:
         messages = self._region.messages(self._region.queue(self._channel))
-        bodies = [message.body for message in messages if not message.visible and _delivery_of(message.body, self._channel)]
+        bodies = [
+            message.body for message in messages if not message.visible and _delivery_of(message.body, self._channel)
+        ]
         for body in bodies[:REPEATED]:
             self._region.send(self._channel, body)
         return tuple(_delivery_of(body, self._channel) for body in bodies[:REPEATED])
@@ -277,10 +268,10 @@ class RepeatedMessages:
         )
 
 
-def message_for(delivery_id: str, channel: Channel) -> str:
+def message_for(delivery_id: str, channel: Channel, *, schema_version: int = SCHEMA_VERSION) -> str:
     """The body of a queue message about a delivery."""
     body = {
-        "schema_version": SCHEMA_VERSION,
+        "schema_version": schema_version,
         "delivery_id": delivery_id,
         "channel": str(channel),
         "template_id": DIGEST_TEMPLATE,
@@ -321,13 +312,12 @@ class KilledConsumer:
         return self._is_over
 
     def step(self) -> None:
+        if self._is_over:
+            return
         since_kill = 0.0 if self._killed_at is None else time.monotonic() - self._killed_at
         if self._killed_at is None:
             self._kill()
-        elif self._struck and since_kill >= LEASE_IS_OVER_AFTER_S:
-            self._region.wake(names.OUTPUT_RECONCILER_SCHEDULE)
-            self._is_over = True
-        elif not self._struck and since_kill >= KILL_SHOWS_AFTER_S:
+        elif since_kill >= KILL_SHOWS_AFTER_S:
             self._look()
 
     def _kill(self) -> None:
@@ -345,15 +335,16 @@ class KilledConsumer:
         self._struck = tuple(delivery for message, delivery in self._suspects.items() if message in still)
         if not self._struck:
             self._killed_at = None
-            self._is_over = self._kills >= KILLS_AT_MOST
-            return
+        self._is_over = bool(self._struck) or self._kills >= KILLS_AT_MOST
         rows = self._region.deployment.ledger.read(self._struck)
         self._states = Counter(row.status for row in rows.values())
 
     def _in_flight(self) -> dict[str, str]:
         """Messages that consumers hold right now: message id to delivery id."""
         messages = self._region.messages(self._region.queue(self._channel))
-        found = {message.message_id: _delivery_of(message.body, self._channel) for message in messages if not message.visible}
+        found = {
+            message.message_id: _delivery_of(message.body, self._channel) for message in messages if not message.visible
+        }
         return {message_id: delivery_id for message_id, delivery_id in found.items() if delivery_id}
 
     def fault(self, aftermath: Aftermath) -> Fault:

@@ -219,12 +219,16 @@ def _means_itself(instant: datetime, name: str) -> bool:
 
 def generate(customers: int, *, now: datetime, seed: int = SEED) -> Marketplace:
     """A marketplace of so many customers, half of them in each region, whose digests fell due shortly before `now`."""
-    rng = random.Random(seed)  # noqa: S311 - made-up customers, not secrets
     every_zone = [name for names in ZONES.values() for name in names]
     run_at = choose_run_at(now, every_zone)
     period_start = period_reported(run_at, zone(every_zone[0]))
-    people = [_person(number, run_at, rng) for number in range(1, customers + 1)]
-    happenings = [one for person in people for one in _happenings(person, period_start, run_at, rng)]
+    people: list[Person] = []
+    happenings: list[Happening] = []
+    for number in range(1, customers + 1):
+        # Each has chance to themselves, so that what the clock says about one changes nothing about the next.
+        rng = random.Random(f"{seed}:{number}")  # noqa: S311 - made-up customers, not secrets
+        people.append(_person(number, run_at, rng))
+        happenings.extend(_happenings(people[-1], period_start, run_at, rng))
     return Marketplace(run_at, period_start, people, happenings, f"{customers:,} generated customers")
 
 

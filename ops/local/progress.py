@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Final, Self
 
+import psutil
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress import Progress as Bar
@@ -30,7 +31,8 @@ class Progress:
 
     def __init__(self, console: Console) -> None:
         self.console = console
-        self._began = time.monotonic()
+        # From the start of the process: importing all this is a part of what a person waits for.
+        self._began = time.monotonic() - (time.time() - psutil.Process().create_time())
         self._live: Live | None = None
         self._plain_at = 0.0
 
@@ -40,7 +42,7 @@ class Progress:
 
     def step(self, text: str) -> None:
         """Say what begins now."""
-        self.console.print(f"[dim]{self.elapsed_s:5.1f} s[/dim]  {text}", highlight=False)
+        self.console.print(f"[dim]{self.elapsed_s:5.1f} s[/dim]  {text}", highlight=False, soft_wrap=True)
 
     @contextmanager
     def counting(self, total: int) -> Iterator[Callable[[int], None]]:
@@ -71,12 +73,10 @@ class Progress:
             self.step(self._line(counted, expected))
 
     def _line(self, counted: Mapping[str, Census], expected: Expectations) -> str:
-        parts = [
-            f"{region} {WORDS[channel]} {counted[region].finished(channel):,} of {expectation.selected:,}"
+        return ", ".join(
+            f"{region} " + " ".join(_share(counted[region], channel, one) for channel, one in channels.items())
             for region, channels in expected.items()
-            for channel, expectation in channels.items()
-        ]
-        return ", ".join(parts)
+        )
 
     def _table(self, counted: Mapping[str, Census], expected: Expectations) -> RenderableType:
         table = Table(box=None, pad_edge=False, header_style="dim")
@@ -98,3 +98,7 @@ class Progress:
                     f"{expectation.selected:,}",
                 )
         return Group(table, Text(f"{self.elapsed_s:.0f} s", style="dim"))
+
+
+def _share(census: Census, channel: Channel, expectation: Expectation) -> str:
+    return f"{WORDS[channel]} {census.finished(channel):,}/{expectation.selected:,}"

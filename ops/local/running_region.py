@@ -200,7 +200,7 @@ class RunningRegion:
     # --- functions ----------------------------------------------------------------------------------------------------
 
     def wake(self, schedule_output: str, *, times: int = 1) -> None:
-        """Let EventBridge Scheduler call what a deployed schedule calls: once, now, or several times at the same time."""
+        """Let EventBridge Scheduler call what a deployed schedule calls, now: once, or several times at once."""
         deployed = self._scheduler.get_schedule(Name=self.deployment.output(schedule_output))
         for _ in range(times):
             self._wake_ups += 1

@@ -41,8 +41,8 @@ NEARLY_ALL: Final = 30
 RESTING_AFTER_S: Final = 5
 # Looking costs the emulator time that the run needs: so many times what a look took is waited for until the next.
 LOOK_SHARE: Final = 6
-# Longer than a message is hidden after its consumer died, and than the reconciler waits for news of it.
-STALLED_AFTER_S: Final = 150
+# Longer than a message is hidden after its consumer died, twice.
+STALLED_AFTER_S: Final = 120
 # One region loses a function; the other shows what the same week is like without.
 REGION_OF_THE_KILL: Final = "us"
 CHANNEL_OF_THE_KILL: Final = Channel.EMAIL
@@ -230,7 +230,7 @@ class Week:
             for channel, expectation in self._expected.get(name, {}).items():
                 waiting = region.backlog(region.queue(channel))
                 lines.append(
-                    f"  {name} {channel}: {census.finished(channel):,} finished and {census.unfinished(channel):,} open "
+                    f"  {name} {channel}: {census.finished(channel):,} finished, {census.unfinished(channel):,} open "
                     f"of {expectation.selected:,}; {waiting:,} messages in the queue"
                 )
         raise WeekFailedError("\n".join(lines))
