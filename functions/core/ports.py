@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from datetime import date, datetime
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from datetime import date
 
     from functions.core.customer import Activity, Profile, ReminderSchedule, Schedule
     from functions.core.delivery import Attention, Delivery
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from functions.core.outcome import Guarantee, Outcome, Sighting
     from functions.core.planning import SchedulePlan
 
-    Clock = Callable[[], datetime]
+Clock: TypeAlias = Callable[[], datetime]
 
 
 class ClaimRefusedError(Exception):
