@@ -1,0 +1,405 @@
+"""One region in moto, from the planner's wake-up until nothing moves any more. Time jumps to whatever comes next."""
+
+from __future__ import annotations
+
+import heapq
+import io
+import os
+import random
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from itertools import count
+from types import ModuleType
+from typing import Any, Final
+from unittest import mock
+
+import time_machine
+from botocore.exceptions import BotoCoreError, ClientError
+from moto import mock_aws
+from moto.dynamodb.models import dynamodb_backends
+from moto.sqs.models import Message, sqs_backends
+
+from functions import names
+from functions.adapters.channel_consumer import ChannelConsumer
+from functions.adapters.delivery_rows import from_row
+from functions.adapters.items import from_item
+from functions.adapters.ledger import DynamoLedger
+from functions.adapters.plan_book import DynamoPlanBook
+from functions.adapters.traffic import DynamoTraffic
+from functions.adapters.wiring import dynamodb, sqs
+from functions.core.customer import Schedule
+from functions.core.delivery import OPEN, Delivery, Status
+from functions.core.identity import Channel
+from functions.core.instants import from_text, to_text
+from functions.core.settlement import confirmed
+from functions.reconciler.reconciler import ChannelRules
+from tests.fakes.clock import SUNDAY_EVENING
+from tests.fakes.lambda_context import FakeLambdaContext
+from tests.integration.lambda_poller import sqs_record
+from tests.integration.region import (
+    ACCOUNT,
+    CONTROL,
+    CUSTOMERS,
+    DELIVERIES,
+    ENVIRONMENT,
+    REGION,
+    Clock,
+    Region,
+    channel_environment,
+    dead_letter_url,
+    make_queues,
+    make_table,
+    queue_url,
+)
+from tests.proof.carrier import EVENT_AFTER, Carrier, Kind
+from tests.proof.outside import Cut, Outside, Process, perform_quietly
+from tests.proof.requests import intercepted
+
+PLANNER_EVERY: Final = timedelta(minutes=5)
+RECONCILER_EVERY: Final = timedelta(minutes=1)
+RECONCILER_AT: Final = SUNDAY_EVENING + timedelta(seconds=30)  # out of step with the planner, as schedules are
+LANDS_AFTER: Final = timedelta(seconds=35)  # longer than a consumer lives
+ASYNC_TRIES: Final = 3  # Lambda's own: the schedule's event, and two more tries a minute apart
+CONSUMER_TIMEOUT: Final = timedelta(seconds=30)
+WAKE_UP_TIMEOUT: Final = timedelta(seconds=50)
+BATCH: Final = 10
+ROUNDS: Final = 400
+A_MILLISECOND: Final = timedelta(milliseconds=1)
+ONE_SHARD: Final = {names.ENV_SHARDS: "1"}
+
+
+class RestlessError(AssertionError):
+    """It never became quiet: something is left that nobody will ever act on, or everybody for ever."""
+
+
+def load_functions(channel: Channel = Channel.EMAIL) -> tuple[ModuleType, ModuleType, ModuleType]:
+    """Return the modules of planner and reconciler and the telemetry, loaded once as Lambda does."""
+    with mock.patch.dict(os.environ, ENVIRONMENT | channel_environment(channel)):
+        from functions.adapters import telemetry  # noqa: PLC0415 - reads the environment
+        from functions.planner import handler as planner  # noqa: PLC0415
+        from functions.reconciler import handler as reconciler  # noqa: PLC0415
+    return planner, reconciler, telemetry
+
+
+@dataclass(order=True, slots=True)
+class Happening:
+    """Something that comes from outside the system at its time."""
+
+    at: datetime
+    order: int
+    act: Callable[[], None] = field(compare=False)
+
+
+@dataclass(slots=True)
+class WakeUp:
+    """A schedule's event, and how often Lambda has tried it."""
+
+    at: datetime
+    scheduled_time: datetime
+    request_id: str
+    tries: int = 0
+
+
+class World:
+    """Everything around the functions: EventBridge, SQS and its poller, the provider, the operator and the clock."""
+
+    def __init__(self, kind: Kind, channel: Channel, cut: Cut | None, clock: Clock) -> None:
+        self.clock = clock
+        self.channel = channel
+        self.outside = Outside(cut)
+        self.carrier = Carrier(kind, self.outside, clock, self._accepted)
+        self.region = Region(dynamodb(), sqs(), shards=1)
+        self.ledger = self.region.ledger
+        self.traffic = DynamoTraffic(dynamodb(), CONTROL)
+        self.consumers_from = clock()  # no consumer runs before
+        self.event_after = EVENT_AFTER
+        self.schedules: list[Schedule] = []
+        self.events_heard = 0
+        self._planner, self._reconciler, _ = load_functions()
+        self._consumer: ChannelConsumer | None = None
+        self._happenings: list[Happening] = []
+        self._wake_ups: list[WakeUp] = []
+        self._request_ids = (f"request-{number}" for number in count(1))
+        self._order = count()
+        self._sweep_again = False
+        self.wake_planner(clock())
+
+    # --- what a story may do ---
+
+    def schedule(self, *schedules: Schedule) -> None:
+        """Let these be due."""
+        self.region.schedule(*schedules)
+        self.schedules.extend(schedules)
+
+    def happens(self, at: datetime, act: Callable[[], None]) -> None:
+        """Let something happen at a time."""
+        heapq.heappush(self._happenings, Happening(at, next(self._order), act))
+
+    def wake_planner(self, scheduled_time: datetime) -> None:
+        """Let the schedule fire."""
+        self._wake_ups.append(WakeUp(scheduled_time, scheduled_time, next(self._request_ids)))
+
+    def purge_queue(self) -> None:
+        """Lose every message that waits."""
+        self._queue()._messages.clear()
+
+    def duplicate_messages(self) -> None:
+        """Let every message that waits be there twice."""
+        for message in self._messages():
+            sqs().send_message(QueueUrl=queue_url(self.channel), MessageBody=message.body)
+
+    def redrive(self) -> None:
+        """Move every dead letter back to its queue, as new messages: StartMessageMoveTask, which moto lacks."""
+        dead = sqs_backends[ACCOUNT][REGION].queues[f"{self.channel}-dead-letters"]._messages
+        for message in dead:
+            sqs().send_message(QueueUrl=queue_url(self.channel), MessageBody=message.body)
+        dead.clear()
+
+    # --- looking without touching ---
+
+    def raw_rows(self) -> Iterator[Mapping[str, Any]]:
+        """Rows of the deliveries table as they stand."""
+        for item in _table(DELIVERIES).all_items():
+            yield from_item(item.to_json()["Attributes"])
+
+    def rows(self) -> list[Delivery]:
+        return [from_row(row) for row in self.raw_rows()]
+
+    def next_run_at(self, schedule: Schedule) -> datetime | None:
+        for item in _table(CUSTOMERS).all_items():
+            row = from_item(item.to_json()["Attributes"])
+            if (row[names.CUSTOMER_ID], row[names.RECORD]) == (schedule.customer_id, schedule.record):
+                return from_text(row[names.NEXT_RUN_AT]) if names.NEXT_RUN_AT in row else None
+        raise LookupError(schedule)
+
+    def open_periods(self) -> list[str]:
+        """Weeks that the control table says are open, without asking it."""
+        items = [from_item(item.to_json()["Attributes"]) for item in _table(CONTROL).all_items()]
+        return [name.removeprefix("open#") for item in items for name in item if name.startswith("open#")]
+
+    def dead_letters(self) -> int:
+        return len(sqs_backends[ACCOUNT][REGION].queues[f"{self.channel}-dead-letters"]._messages)
+
+    # --- the run ---
+
+    def play(self) -> None:
+        """Let everything happen until nothing does any more. Raises RestlessError."""
+        for _ in range(ROUNDS):
+            self._round()
+            if self._quiet():
+                return
+            self.clock.move_to(self._next())
+        msg = f"not quiet after {ROUNDS} rounds, at {self.clock():%d %b %H:%M:%S}: {self._state()}"
+        raise RestlessError(msg)
+
+    def _round(self) -> None:
+        while self._happenings and self._happenings[0].at <= self.clock():
+            heapq.heappop(self._happenings).act()
+        for wake_up in [one for one in self._wake_ups if one.at <= self.clock()]:
+            self._wake_ups.remove(wake_up)
+            self._plan(wake_up)
+        if self.clock() >= self.consumers_from:
+            while any(_seen_at(message) < self.clock() for message in self._messages()):
+                self._consume()
+        if (self.clock() - RECONCILER_AT) % RECONCILER_EVERY == timedelta() and self._something_to_sweep():
+            self._sweep()
+
+    def _plan(self, wake_up: WakeUp) -> None:
+        event = {"scheduled_time": to_text(wake_up.scheduled_time), "shards": [0]}
+
+        def work() -> None:
+            self._planner.handler(event, self._context(wake_up.request_id, WAKE_UP_TIMEOUT))
+
+        def again() -> None:
+            self._planner.handler(event, self._context(next(self._request_ids), WAKE_UP_TIMEOUT))
+
+        with mock.patch.object(self._planner, "planner", self._one_shard_planner()):
+            ended = self._run("planner", work, again)
+        wake_up.tries += 1
+        if ended.dead or ended.error is not None:
+            if wake_up.tries < ASYNC_TRIES:
+                wake_up.at = self.clock() + wake_up.tries * timedelta(minutes=1)
+                self._wake_ups.append(wake_up)
+        if not self._wake_ups and self._due_schedules():
+            self.wake_planner(_next_on(SUNDAY_EVENING, PLANNER_EVERY, self.clock()))
+
+    def _consume(self) -> None:
+        taken: list[Any] = []
+
+        def work() -> None:
+            messages = sqs().receive_message(
+                QueueUrl=queue_url(self.channel), MaxNumberOfMessages=BATCH, MessageSystemAttributeNames=["All"]
+            )
+            event = {"Records": [sqs_record(one, queue_url(self.channel)) for one in messages.get("Messages", [])]}
+            if event["Records"]:
+                taken.append(event)
+                self._consumer = self._consumer or self._new_consumer()
+                self._invoke(self._consumer, event)
+
+        def again() -> None:
+            if taken:
+                self._invoke(self._new_consumer(), taken[0])
+            else:
+                work()
+
+        ended = self._run(f"{self.channel} consumer", work, again)
+        if ended.dead:
+            self._consumer = None
+
+    def _invoke(self, consumer: ChannelConsumer, event: Any) -> None:
+        answer = consumer.handle(event, self._context(next(self._request_ids), CONSUMER_TIMEOUT))
+        failed = {one["itemIdentifier"] for one in answer["batchItemFailures"]}
+        for record in event["Records"]:
+            if record["messageId"] not in failed:
+                # Lambda deletes; where it cannot, the message comes again.
+                with suppress(ClientError, BotoCoreError):
+                    sqs().delete_message(QueueUrl=queue_url(self.channel), ReceiptHandle=record["receiptHandle"])
+
+    def _sweep(self) -> None:
+        def work() -> None:
+            self._reconciler.handler({}, self._context(next(self._request_ids), WAKE_UP_TIMEOUT))
+
+        with mock.patch.object(self._reconciler, "reconciler", self._one_channel_reconciler()):
+            ended = self._run("reconciler", work, work)
+        self._sweep_again = ended.dead or ended.error is not None
+
+    def _run(self, name: str, work: Callable[[], None], again: Callable[[], None]) -> Process:
+        ended = self.outside.run(name, work, again=again)
+        for request in self.outside.late:
+            self.happens(self.clock() + LANDS_AFTER, lambda request=request: perform_quietly(request))  # type: ignore[misc]
+        self.outside.late.clear()
+        return ended
+
+    def _accepted(self, delivery_id: str, reference: str) -> None:
+        if self.carrier.kind is Kind.EVENTS:
+            self.happens(self.clock() + self.event_after, lambda: self._hear(delivery_id, reference))
+
+    def _hear(self, delivery_id: str, reference: str) -> None:
+        """Take the provider's event for what it says, as often as it takes."""
+        self.events_heard += 1
+        row = self.ledger.read([delivery_id])[delivery_id]
+        if row.status is not Status.ACCEPTED and not self.ledger.write(row, confirmed(row, reference, at=self.clock())):
+            self.happens(self.clock() + timedelta(minutes=1), lambda: self._hear(delivery_id, reference))
+
+    # --- what comes next ---
+
+    def _quiet(self) -> bool:
+        busy = self._happenings or self._wake_ups or self._messages() or self._due_schedules() or self._sweep_again
+        return not busy and not self._something_to_sweep(in_future=True)
+
+    def _next(self) -> datetime:
+        times = [one.at for one in (*self._happenings[:1], *self._wake_ups)]
+        times += [max(_seen_at(message) + A_MILLISECOND, self.consumers_from) for message in self._messages()]
+        times += [
+            _next_on(RECONCILER_AT, RECONCILER_EVERY, max(at, self.clock() + A_MILLISECOND)) for at in self._sweeps()
+        ]
+        later = [at for at in times if at > self.clock()]
+        if not later:
+            msg = f"nothing will ever happen to {self._state()}"
+            raise RestlessError(msg)
+        return min(later)
+
+    def _something_to_sweep(self, *, in_future: bool = False) -> bool:
+        return any(in_future or at <= self.clock() for at in self._sweeps())
+
+    def _sweeps(self) -> Iterator[datetime]:
+        """When the reconciler will find something to do."""
+        open_rows = False
+        for row in self.rows():
+            at = row.attention_at or row.selected_at
+            if row.status in OPEN:
+                open_rows = True
+                yield at - RECONCILER_EVERY if row.status is Status.RETRYABLE else at
+            elif row.status is Status.UNCERTAIN and self._can_ask(row):
+                yield at
+        if self._sweep_again or (not open_rows and self.open_periods()):
+            yield self.clock()
+
+    def _can_ask(self, row: Delivery) -> bool:
+        return self.carrier.guarantee.can_look_up(
+            max(self.clock(), row.attention_at or row.selected_at), in_doubt_since=row.in_doubt_since
+        )
+
+    def _due_schedules(self) -> bool:
+        return any((at := self.next_run_at(one)) is not None and at <= self.clock() for one in self.schedules)
+
+    def _state(self) -> str:
+        rows = ", ".join(f"{row.delivery_id} {row.status} (attempt {row.attempt})" for row in self.rows())
+        return f"{rows or 'no rows'}; {len(self._messages())} messages; open periods {self.open_periods()}"
+
+    # --- putting it together ---
+
+    def _context(self, request_id: str, timeout: timedelta) -> FakeLambdaContext:
+        return FakeLambdaContext(self.clock, request_id=request_id, timeout=timeout)
+
+    def _new_consumer(self) -> ChannelConsumer:
+        with mock.patch.dict(os.environ, ENVIRONMENT | channel_environment(self.channel) | ONE_SHARD):
+            return ChannelConsumer.from_environment(self.carrier)
+
+    def _one_shard_planner(self) -> Any:
+        book = DynamoPlanBook(
+            dynamodb(),
+            customers_table=CUSTOMERS,
+            deliveries_table=DELIVERIES,
+            shards=1,
+            keep_for=timedelta(days=90),
+        )
+        return replace(self._planner.planner, book=book, ledger=self._one_shard_ledger())
+
+    def _one_channel_reconciler(self) -> Any:
+        witness = self.carrier if self.carrier.kind is Kind.LOOKUP else None
+        rules = ChannelRules(self.carrier.guarantee, witness, rate_per_second=1000)
+        return replace(
+            self._reconciler.reconciler, ledger=self._one_shard_ledger(), shards=1, channels={self.channel: rules}
+        )
+
+    def _one_shard_ledger(self) -> DynamoLedger:
+        return DynamoLedger(dynamodb(), table=DELIVERIES, shards=1)
+
+    def _queue(self) -> Any:
+        return sqs_backends[ACCOUNT][REGION].queues[str(self.channel)]
+
+    def _messages(self) -> list[Message]:
+        return list(self._queue()._messages)
+
+
+@contextmanager
+def a_world(kind: Kind, channel: Channel, cut: Cut | None = None) -> Iterator[World]:
+    """A region with nothing in it yet, at SUNDAY_EVENING."""
+    random.seed(417)  # backoff draws its jitter from here, and every repetition must be the same run
+    with ExitStack() as stack:
+        stack.enter_context(redirect_stdout(io.StringIO()))
+        _, _, telemetry = load_functions()
+        before = telemetry.logger.registered_handler.setStream(io.StringIO())
+        stack.callback(telemetry.logger.registered_handler.setStream, before)
+        stack.enter_context(mock.patch.dict(os.environ, ENVIRONMENT))
+        stack.enter_context(mock_aws())
+        traveller = stack.enter_context(time_machine.travel(SUNDAY_EVENING, tick=False))
+        make_table(dynamodb(), CUSTOMERS, (names.CUSTOMER_ID, names.RECORD))
+        make_table(dynamodb(), DELIVERIES, (names.DELIVERY_ID,))
+        make_table(dynamodb(), CONTROL, (names.CONTROL_KEY,))
+        make_queues(sqs(), channel)
+        world = World(kind, channel, cut, Clock(traveller))
+        stack.enter_context(intercepted(world.outside, lambda s: _pass(world.clock, s)))
+        yield world
+
+
+def _table(name: str) -> Any:
+    return dynamodb_backends[ACCOUNT][REGION].tables[name]
+
+
+def _pass(clock: Clock, seconds: float) -> None:
+    clock.advance(timedelta(seconds=seconds))
+
+
+def _seen_at(message: Message) -> datetime:
+    """From when on a message can be received; strictly later, as moto has it."""
+    epoch_ms = max(message.visible_at, message.delayed_until)
+    return datetime.fromtimestamp(epoch_ms / 1000, SUNDAY_EVENING.tzinfo)
+
+
+def _next_on(grid: datetime, step: timedelta, not_before: datetime) -> datetime:
+    """The first time on a grid that is not earlier."""
+    return grid + -((grid - not_before) // step) * step if not_before > grid else grid
