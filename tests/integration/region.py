@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import ModuleType
@@ -185,7 +185,7 @@ class Region:
             yield from page["Items"]
 
 
-INDEXES: Final = {
+INDEXES: Final[Mapping[str, Mapping[str, tuple[str, str, dict[str, Any]]]]] = {
     CUSTOMERS: {names.DUE_INDEX: (names.DUE_SHARD, names.NEXT_RUN_AT, {"ProjectionType": "ALL"})},
     DELIVERIES: {
         names.ATTENTION_INDEX: (
@@ -202,8 +202,8 @@ INDEXES: Final = {
 def make_table(dynamodb: DynamoDBClient, table: str, key: tuple[str, ...]) -> None:
     """As stacks/storage.py makes it; a test of the stacks compares the two."""
     indexes: Any = [
-        {"IndexName": name, "KeySchema": _key_schema(keys), "Projection": projection}
-        for name, (*keys, projection) in INDEXES[table].items()  # type: ignore[misc]
+        {"IndexName": name, "KeySchema": _key_schema((hashed, sorted_by)), "Projection": projection}
+        for name, (hashed, sorted_by, projection) in INDEXES[table].items()
     ]
     attributes = {*key, *(one["AttributeName"] for index in indexes for one in index["KeySchema"])}
     dynamodb.create_table(

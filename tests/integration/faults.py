@@ -1,0 +1,41 @@
+"""Makes calls to AWS fail, or the process die, where a scenario needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+
+def refused(operation: str, code: str = "ThrottlingException", status: int = 400) -> ClientError:
+    """The answer of a service that does not take a request."""
+    answer: Any = {
+        "Error": {"Code": code, "Message": "the service's own words"},
+        "ResponseMetadata": {"HTTPStatusCode": status},
+    }
+    return ClientError(answer, operation)
+
+
+@contextmanager
+def failing(
+    client: Any, operation: str, error: BaseException, *, when: Callable[[int], bool] = lambda _: True
+) -> Iterator[list[int]]:
+    """Let calls of an operation fail before they are sent, those for whose number (from 1) `when` is true.
+
+    Yields the numbers of the calls that were made.
+    """
+    made: list[int] = []
+    event = f"before-call.{client.meta.service_model.service_id.hyphenize()}.{operation}"
+
+    def fail(**_: Any) -> None:
+        made.append(len(made) + 1)
+        if when(made[-1]):
+            raise error
+
+    client.meta.events.register(event, fail)
+    try:
+        yield made
+    finally:
+        client.meta.events.unregister(event, fail)
