@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from functools import cached_property
 from pathlib import Path
+from threading import RLock
 from typing import TYPE_CHECKING, Final, Self
 
 import boto3
@@ -34,6 +35,7 @@ from stacks.settings import SettingsError, read_cdk_json
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from mypy_boto3_cloudformation import CloudFormationClient
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_lambda import LambdaClient
 
@@ -75,20 +77,25 @@ class RegionDeployment:
         self.data_region: Final = data_region
         self.aws_region: Final = aws_region
         self._known_outputs = outputs
+        # boto3 makes clients in one thread at a time; an import writes in several.
+        self._making = RLock()
 
     @property
     def stack_name(self) -> str:
         """`DigestDelivery-us`."""
         return names.stack_name(self.data_region)
 
-    @cached_property
+    @property
     def outputs(self) -> Mapping[str, str]:
         """The stack's outputs. Raises DeploymentError where there is no such stack, botocore's errors otherwise."""
-        if self._known_outputs is not None:
-            return self._known_outputs
-        client = self._session.client("cloudformation", config=_PATIENT)
+        with self._making:
+            if self._known_outputs is None:
+                self._known_outputs = self._described()
+        return self._known_outputs
+
+    def _described(self) -> Mapping[str, str]:
         try:
-            (stack,) = client.describe_stacks(StackName=self.stack_name)["Stacks"]
+            (stack,) = self.cloudformation.describe_stacks(StackName=self.stack_name)["Stacks"]
         except ClientError as error:
             if error.response["Error"]["Code"] == "ValidationError":
                 raise NotDeployedError(self) from None
@@ -135,14 +142,23 @@ class RegionDeployment:
         """The deliveries table."""
         return DynamoLedger(self.dynamodb, table=self.deliveries_table, shards=self.shards)
 
-    @cached_property
+    @property
     def dynamodb(self) -> DynamoDBClient:
-        return self._session.client("dynamodb", config=_TABLES)
+        with self._making:
+            return self._dynamodb
 
     @cached_property
     def functions(self) -> LambdaClient:
         """Lambda, asked once and waited for."""
         return self._session.client("lambda", config=_ONCE)
+
+    @cached_property
+    def cloudformation(self) -> CloudFormationClient:
+        return self._session.client("cloudformation", config=_PATIENT)
+
+    @cached_property
+    def _dynamodb(self) -> DynamoDBClient:
+        return self._session.client("dynamodb", config=_TABLES)
 
     @cached_property
     def _session(self) -> boto3.Session:
@@ -192,9 +208,22 @@ class Deployment:
             raise DeploymentError(f"--region: there is no data region of that name; use {' or '.join(self._regions)}")
         return self._regions[data_region]
 
+    def others(self, data_region: str) -> Iterator[RegionDeployment]:
+        """All data regions but one, as far as they are deployed."""
+        for region in self:
+            if region.data_region != data_region and _is_deployed(region):
+                yield region
+
     def only(self, data_region: str | None) -> tuple[RegionDeployment, ...]:
         """The named data region, or all of them."""
         return tuple(self) if data_region is None else (self.region(data_region),)
+
+
+def _is_deployed(region: RegionDeployment) -> bool:
+    try:
+        return bool(region.outputs)
+    except NotDeployedError:
+        return False
 
 
 # --- what went wrong, in words ----------------------------------------------------------------------------------------

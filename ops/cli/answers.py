@@ -43,7 +43,7 @@ def enqueued(delivery: Delivery) -> Answer:
         return Answer(delivery.enqueued_at)
     if delivery.status is Status.PLANNED:
         return Answer(None, "not yet; the reconciler enqueues what the planner could not")
-    return Answer(None, f"it was {_in_words(delivery)} before it came to that")
+    return Answer(None, f"it became {_in_words(delivery)} before that was recorded")
 
 
 def accepted(delivery: Delivery) -> Answer:

@@ -28,7 +28,7 @@ _DAY: Final = 24 * _HOUR
 
 def out() -> Console:
     """Where answers go. Made anew each time, so that it is always the present standard output."""
-    return Console(highlight=False, soft_wrap=False)
+    return Console(highlight=False)
 
 
 def complain(text: str) -> int:
@@ -39,7 +39,9 @@ def complain(text: str) -> int:
 
 def say(text: str = "") -> None:
     """Write a line of text as it is: nothing in it is markup."""
-    out().print(Text(text))
+    console = out()
+    # A terminal wraps at words; whatever reads a pipe wants whole lines.
+    console.print(Text(text), soft_wrap=not console.is_terminal)
 
 
 def print_json(answer: Mapping[str, Any]) -> None:
@@ -109,6 +111,6 @@ def _masked_number(number: str) -> str:
     try:
         country = str(phonenumbers.parse(number, None).country_code)
     except phonenumbers.NumberParseException:
-        country = ""
-    hidden = max(len(number) - 1 - len(country) - _SHOWN_DIGITS, 0)
-    return f"+{country}{'*' * hidden}{number[-_SHOWN_DIGITS:]}"
+        return "+***"
+    hidden = len(number) - len(f"+{country}") - _SHOWN_DIGITS
+    return f"+{country}{'*' * hidden}{number[-_SHOWN_DIGITS:]}" if hidden > 0 else f"+{country}***"

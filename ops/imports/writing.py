@@ -23,6 +23,9 @@ class Destination(Protocol):
     """Where a data region's rows go."""
 
     @property
+    def data_region(self) -> str: ...
+
+    @property
     def rows(self) -> Rows: ...
 
     @property
@@ -36,6 +39,8 @@ class Destinations(Protocol):
     def data_regions(self) -> Sequence[str]: ...
 
     def region(self, data_region: str) -> Destination: ...
+
+    def others(self, data_region: str) -> Iterable[Destination]: ...
 
 
 class Entry(Protocol):
@@ -174,9 +179,8 @@ def _at_home(
     """Leave out those who are on record in another data region: they would be written to twice from then on."""
     new = {entry.home: entry for entry in entries if entry.home is not None and entry.home not in held}
     elsewhere: dict[int, str] = {}
-    for other in destinations.data_regions:
-        if other != data_region and new:
-            elsewhere.update({new[key].number: other for key in destinations.region(other).rows.read(list(new))})
+    for other in destinations.others(data_region) if new else ():
+        elsewhere.update({new[key].number: other.data_region for key in other.rows.read(list(new))})
     done.bad.extend(
         BadLine(number, f"data_region: this customer lives in {other}; use that, or erase the customer there first")
         for number, other in elsewhere.items()

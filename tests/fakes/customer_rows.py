@@ -62,6 +62,7 @@ class FakeRegion:
 
     rows: FakeRows = field(default_factory=FakeRows)
     shards: int = SHARDS
+    data_region: str = "us"
 
 
 @dataclass
@@ -69,7 +70,7 @@ class FakeRegions:
     """Two data regions, `us` and `eu`."""
 
     us: FakeRegion = field(default_factory=FakeRegion)
-    eu: FakeRegion = field(default_factory=FakeRegion)
+    eu: FakeRegion = field(default_factory=lambda: FakeRegion(data_region="eu"))
 
     @property
     def data_regions(self) -> Sequence[str]:
@@ -77,3 +78,6 @@ class FakeRegions:
 
     def region(self, data_region: str) -> FakeRegion:
         return {"us": self.us, "eu": self.eu}[data_region]
+
+    def others(self, data_region: str) -> Sequence[FakeRegion]:
+        return [self.region(other) for other in self.data_regions if other != data_region]

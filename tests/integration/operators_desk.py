@@ -1,0 +1,110 @@
+"""An operator at a terminal: two data regions in moto, and a planner that runs when it is invoked."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+
+from functions import names
+from ops.cli import main
+from ops.cli.workplace import Workplace
+from ops.deployment import Deployment, RegionDeployment
+from tests.fakes.lambda_context import FakeLambdaContext
+from tests.integration.region import CONTROL, CUSTOMERS, DELIVERIES, SHARDS, Clock, Region, make_table
+
+if TYPE_CHECKING:
+    from mypy_boto3_lambda import LambdaClient
+
+OUTPUTS = {
+    names.OUTPUT_CUSTOMERS_TABLE: CUSTOMERS,
+    names.OUTPUT_DELIVERIES_TABLE: DELIVERIES,
+    names.OUTPUT_CONTROL_TABLE: CONTROL,
+    names.OUTPUT_PLANNER_FUNCTION: "planner",
+    names.OUTPUT_SHARDS: str(SHARDS),
+}
+
+
+@dataclass
+class FakeLambda:
+    """Runs the planner's own handler, and keeps the events. Moto would run functions in Docker."""
+
+    handler: Callable[[dict[str, Any], Any], dict[str, Any]]
+    clock: Clock
+    events: list[dict[str, Any]] = field(default_factory=list)
+    failing: bool = False
+
+    def invoke(self, *, FunctionName: str, Payload: bytes) -> dict[str, Any]:  # noqa: N803 - as boto3 spells them
+        assert FunctionName == "planner"
+        self.events.append(json.loads(Payload))
+        if self.failing:
+            told = {"errorType": "TableGoneError", "errorMessage": "canary.person@example.com"}
+            return {"FunctionError": "Unhandled", "Payload": io.BytesIO(json.dumps(told).encode())}
+        with redirect_stdout(io.StringIO()):  # its metrics go to the log of the function
+            report = self.handler(self.events[-1], FakeLambdaContext(self.clock, request_id=f"r-{len(self.events)}"))
+        return {"Payload": io.BytesIO(json.dumps(report).encode())}
+
+
+class RegionAtHand(RegionDeployment):
+    """A region whose functions run here."""
+
+    def __init__(self, data_region: str, aws_region: str, planner: FakeLambda) -> None:
+        super().__init__(data_region, aws_region, outputs=OUTPUTS)
+        self.planner = planner
+
+    @property
+    def functions(self) -> LambdaClient:
+        return self.planner  # type: ignore[return-value]
+
+
+@dataclass
+class Told:
+    """What a command wrote, and its exit status."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+@dataclass
+class Desk:
+    """`us` is the region of the other fixtures; `eu` has its own tables."""
+
+    us: Region
+    eu: Region
+    planner: FakeLambda
+    clock: Clock
+    capsys: pytest.CaptureFixture[str]
+    deployment: Deployment = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.deployment = Deployment(
+            [RegionAtHand("us", "us-east-1", self.planner), RegionAtHand("eu", "eu-west-1", self.planner)]
+        )
+
+    def digest(self, *arguments: str) -> Told:
+        """Run a command as the shell would."""
+        self.capsys.readouterr()
+        with pytest.raises(SystemExit) as left:
+            main(arguments, workplace=Workplace(self.deployment, self.clock))
+        written = self.capsys.readouterr()
+        return Told(left.value.code if isinstance(left.value.code, int) else 0, written.out, written.err)
+
+
+def a_second_region() -> Region:
+    """Tables of the same names in another AWS region."""
+    dynamodb = boto3.client("dynamodb", region_name="eu-west-1")
+    make_table(dynamodb, CUSTOMERS, (names.CUSTOMER_ID, names.RECORD))
+    make_table(dynamodb, DELIVERIES, (names.DELIVERY_ID,))
+    make_table(dynamodb, CONTROL, (names.CONTROL_KEY,))
+    return Region(dynamodb, boto3.client("sqs", region_name="eu-west-1"))

@@ -1,0 +1,332 @@
+"""`digest plan`, `due`, `status` and `show` against DynamoDB."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from functions.adapters.traffic import DynamoTraffic
+from functions.core.delivery import Attempt, SkipReason, Status
+from functions.core.identity import Channel, Topic
+from ops.cli.weeks import count_week
+from ops.deployment import RegionDeployment
+from tests.fakes.clock import SUNDAY_EVENING
+from tests.fakes.examples import (
+    BOTH,
+    EMAIL_ADDRESS,
+    PERIOD,
+    PHONE_NUMBER,
+    a_delivery,
+    a_digest_schedule,
+    a_profile,
+    a_rejected_delivery,
+    a_reminder,
+    an_exhausted_delivery,
+)
+from tests.integration.operators_desk import OUTPUTS, Desk, FakeLambda, a_second_region
+from tests.integration.region import CONTROL, CUSTOMERS, Clock, Functions, Region
+
+AN_HOUR = timedelta(hours=1)
+
+
+@pytest.fixture
+def desk(region: Region, functions: Functions, clock: Clock, capsys: pytest.CaptureFixture[str]) -> Desk:
+    return Desk(region, a_second_region(), FakeLambda(functions.planner.handler, clock), clock, capsys)
+
+
+def a_mixed_week(region: Region) -> None:
+    accepted: dict[str, Any] = {"status": Status.ACCEPTED, "accepted_at": SUNDAY_EVENING}
+    region.put_deliveries(
+        a_delivery("c-1", **accepted),
+        a_delivery("c-1", channel=Channel.SMS, **accepted),
+        a_delivery("c-2", status=Status.SKIPPED, skip_reason=SkipReason.EMPTY),
+        a_delivery("c-2", channel=Channel.SMS, status=Status.SKIPPED, skip_reason=SkipReason.OPTED_OUT),
+        a_delivery("c-3", status=Status.SKIPPED, skip_reason=SkipReason.EMPTY),
+        a_delivery("c-4", status=Status.EXPIRED),
+        a_delivery("c-5", status=Status.UNCERTAIN),
+        a_delivery("c-6", status=Status.RETRYABLE),
+        a_delivery("c-7"),
+        an_exhausted_delivery(customer_id="c-8"),
+        a_delivery("c-9", period="2026-11-09", **accepted),
+    )
+
+
+# --- plan -------------------------------------------------------------------------------------------------------------
+
+
+def test_planning_twice_says_what_was_planned_and_then_that_it_is_there(desk: Desk) -> None:
+    desk.us.add(a_profile())
+    desk.us.schedule(a_digest_schedule())
+    first = desk.digest("plan", "--region", "us")
+    assert (first.status, first.out) == (0, "2 deliveries planned in us, 2 enqueued\n")
+    second = desk.digest("plan", "--region", "us")
+    assert (second.status, second.out) == (0, "already planned, 2 existing; nothing new was due in us\n")
+    assert len(desk.us.deliveries()) == 2
+
+
+def test_the_planner_is_invoked_once_and_on_purpose_only_for_a_time_that_was_asked_for(desk: Desk) -> None:
+    desk.digest("plan", "--region", "us")
+    desk.digest("plan", "--region", "us", "--at", "2026-11-20T10:00:00+01:00")
+    assert desk.planner.events == [
+        {"scheduled_time": "2026-11-29T20:00:00.000Z", "shards": [0, 1]},
+        {"scheduled_time": "2026-11-20T09:00:00.000Z", "shards": [0, 1], "on_purpose": True},
+    ]
+
+
+def test_a_region_in_which_nothing_is_due_says_where_to_look(desk: Desk) -> None:
+    assert desk.digest("plan", "--region", "us").out == "nothing was due in us; `digest due` shows what comes next\n"
+
+
+def test_a_planner_that_fails_is_reported_without_what_it_said(desk: Desk) -> None:
+    desk.planner.failing = True
+    told = desk.digest("plan", "--region", "us")
+    assert told.status == 1
+    assert told.err.startswith("digest: the planner in us failed (TableGoneError): see the log of planner.")
+    assert "canary" not in told.err
+
+
+def test_a_customer_who_cannot_be_planned_is_named_and_the_others_are_planned(desk: Desk) -> None:
+    desk.us.schedule(a_digest_schedule("c-good"), a_digest_schedule("c-bad", time_zone="Mars/Phobos"))
+    told = desk.digest("plan", "--region", "us")
+    assert told.status == 1
+    assert told.out == "2 deliveries planned in us, 2 enqueued\n"
+    assert told.err == "digest: 1 customer could not be planned and stay due: c-bad\n"
+
+
+def test_a_dry_run_counts_by_channel_and_day_and_writes_nothing(desk: Desk) -> None:
+    desk.us.schedule(
+        a_digest_schedule("c-1"),
+        a_digest_schedule("c-2", channels=[Channel.EMAIL], next_run_at=SUNDAY_EVENING - 24 * AN_HOUR),
+        a_digest_schedule("c-3", next_run_at=SUNDAY_EVENING + AN_HOUR),
+    )
+    told = desk.digest("plan", "--region", "us", "--dry-run", "--json")
+    assert told.json == {
+        "data_region": "us",
+        "until": "2026-11-29T20:00:00.000Z",
+        "schedules": 2,
+        "due": [
+            {"due_on": "2026-11-28", "channel": "email", "deliveries": 1},
+            {"due_on": "2026-11-29", "channel": "email", "deliveries": 1},
+            {"due_on": "2026-11-29", "channel": "sms", "deliveries": 1},
+        ],
+    }
+    assert not desk.planner.events
+    assert not desk.us.deliveries()
+    shown = desk.digest("plan", "--region", "us", "--dry-run", "--at", "2026-11-30T00:00:00Z").out
+    assert shown.startswith("5 deliveries of 3 schedules due in us by 2026-11-30 00:00:00 UTC; nothing was written")
+
+
+# --- due --------------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_due_and_what_comes_next_is_listed_oldest_first(desk: Desk) -> None:
+    desk.us.schedule(
+        a_digest_schedule("c-1", next_run_at=SUNDAY_EVENING + 2 * AN_HOUR),
+        a_digest_schedule("c-2", next_run_at=SUNDAY_EVENING - 2 * AN_HOUR),
+        a_reminder("c-3", next_run_at=SUNDAY_EVENING),
+        a_digest_schedule("c-4", next_run_at=SUNDAY_EVENING + 4 * AN_HOUR),
+    )
+    told = desk.digest("due", "--limit", "3", "--json").json["regions"]
+    assert told["eu"] == {"due": 0, "oldest": None, "next": []}
+    assert (told["us"]["due"], told["us"]["oldest"]) == (2, "2026-11-29T18:00:00.000Z")
+    assert [(one["customer_id"], one["what"]) for one in told["us"]["next"]] == [
+        ("c-2", "digest"),
+        ("c-3", "reminder invoice-9"),
+        ("c-1", "digest"),
+    ]
+    shown = desk.digest("due", "--region", "us").out
+    assert shown.startswith("us: 2 schedules due, the oldest since 2026-11-29 18:00:00 UTC\n")
+    assert "2026-11-29 22:00:00  Sun 17:00 EST" in shown
+
+
+def test_a_region_without_schedules_says_how_to_get_some(desk: Desk) -> None:
+    assert desk.digest("due", "--region", "eu").out == (
+        "eu: no schedule will run; import customers first: digest customers import FILE\n"
+    )
+
+
+# --- status -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_weeks_funnel_adds_up_by_region_channel_and_reason(desk: Desk) -> None:
+    a_mixed_week(desk.us)
+    desk.eu.put_deliveries(a_delivery("c-20", status=Status.ACCEPTED, accepted_at=SUNDAY_EVENING))
+    told = desk.digest("status", "--json").json
+    assert told["period"] == "2026-11-16"
+    us = told["regions"]["us"]
+    assert us["channels"]["email"] == {
+        "planned": 8,
+        "accepted": 1,
+        "skipped": {"empty": 2},
+        "expired": 1,
+        "dead_letter": 1,
+        "uncertain": 1,
+        "open": 2,
+        "percent_complete": 62.5,
+        "adds_up": True,
+        "gate": "open",
+    }
+    assert us["planned"] == us["accepted"] + sum(us["skipped"].values()) + us["expired"] + us["dead_letter"] + 1 + 2
+    assert us["skipped"] == {"empty": 2, "opted_out": 1}
+    assert told["regions"]["eu"]["percent_complete"] == 100
+    assert desk.digest("status", "--period", "2026-11-09", "--json").json["regions"]["us"]["planned"] == 1
+
+
+def test_the_first_lines_say_how_far_it_is_and_what_needs_somebody(desk: Desk) -> None:
+    a_mixed_week(desk.us)
+    lines = desk.digest("status", "--region", "us").out.splitlines()
+    assert lines[:2] == [
+        "Week 2026-11-16 to 2026-11-22: 70.0 % done; 2 accepted, 3 skipped, 1 expired, 2 open of 10 deliveries",
+        "Needs somebody: 1 dead letter, 1 uncertain delivery",
+    ]
+    assert "email skipped: empty 2" in lines
+
+
+def test_a_week_in_which_nothing_was_planned_says_so(desk: Desk) -> None:
+    assert "nothing is planned" in desk.digest("status").out
+
+
+def test_a_halted_channel_is_told_with_its_cause(desk: Desk) -> None:
+    traffic = DynamoTraffic(desk.us.dynamodb, CONTROL)
+    traffic.halt(Channel.EMAIL, at=SUNDAY_EVENING, cause="AccessDenied")
+    traffic.close(Channel.SMS, until=SUNDAY_EVENING + AN_HOUR, cause="Throttling")
+    told = desk.digest("status", "--region", "us").out
+    assert "email has been halted since 2026-11-29 20:00:00 UTC (AccessDenied)" in told
+    assert "sms pauses until 2026-11-29 21:00:00 UTC (Throttling)" in told
+
+
+def test_a_delivery_that_finishes_while_it_is_counted_is_noticed(desk: Desk) -> None:
+    before, after = a_delivery("c-1"), a_delivery("c-1", status=Status.ACCEPTED, accepted_at=SUNDAY_EVENING)
+    desk.us.put_deliveries(before)
+
+    class Busy(RegionDeployment):
+        """Its consumer settles the row after the open rows have been read."""
+
+        @property
+        def deliveries_table(self) -> str:
+            queries.append(1)
+            if len(queries) == 17:  # four reasons, two channels, two shards: the first read of finished rows
+                desk.us.put_deliveries(after)
+            return super().deliveries_table
+
+    queries: list[int] = []
+    total = count_week(Busy("us", "us-east-1", outputs=OUTPUTS), PERIOD.isoformat()).total
+    assert total.planned == 1
+    assert not total.adds_up
+
+
+# --- show -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_delivery_answers_the_three_questions_first(desk: Desk) -> None:
+    desk.eu.put_deliveries(
+        a_delivery(
+            "c-1",
+            status=Status.ACCEPTED,
+            enqueued_at=SUNDAY_EVENING + timedelta(seconds=1),
+            accepted_at=SUNDAY_EVENING + timedelta(seconds=2),
+            attempt=1,
+            provider="ses",
+            provider_reference="message-1",
+            history=(Attempt(1, SUNDAY_EVENING + timedelta(seconds=2), "accepted", "ok", 1),),
+        )
+    )
+    lines = desk.digest("show", "digest:c-1:2026-11-16:email").out.splitlines()
+    assert lines[0] == "digest:c-1:2026-11-16:email in eu: accepted"
+    assert [line.strip() for line in lines[2:5]] == [
+        "Selected?  yes, 2026-11-29 20:00:00 UTC",
+        "Enqueued?  yes, 2026-11-29 20:00:01 UTC",
+        "Accepted?  yes, 2026-11-29 20:00:02 UTC",
+    ]
+    told = desk.digest("show", "digest:c-1:2026-11-16:email", "--json").json
+    assert told["accepted"] == {"yes": True, "at": "2026-11-29T20:00:02.000Z", "why": None}
+    assert told["provider_reference"] == "message-1"
+    assert told["history"] == [
+        {"attempt": 1, "at": "2026-11-29T20:00:02.000Z", "outcome": "accepted", "code": "ok", "policy_version": 1}
+    ]
+
+
+def test_a_dead_letter_says_why_and_what_to_do(desk: Desk) -> None:
+    desk.us.put_deliveries(a_rejected_delivery(customer_id="c-1"))
+    told = desk.digest("show", "digest:c-1:2026-11-16:email", "--json").json
+    assert told["accepted"] == {"yes": False, "at": None, "why": "dead letter: rejected (InvalidParameter)"}
+    assert told["failure"] == {"class": "rejected", "code": "InvalidParameter", "at": "2026-11-29T20:00:00.000Z"}
+
+
+def test_a_delivery_that_never_was_says_so(desk: Desk) -> None:
+    told = desk.digest("show", "digest:c-404:2026-11-16:email")
+    assert told.status == 1
+    assert told.err.startswith("digest: no delivery digest:c-404:2026-11-16:email in us or eu: it was never selected")
+
+
+def test_a_customer_is_shown_with_masked_addresses_schedules_and_every_week(desk: Desk) -> None:
+    desk.eu.add(a_profile(suppressed={Channel.SMS: "stop"}))
+    desk.eu.schedule(a_digest_schedule(next_run_at=SUNDAY_EVENING + 168 * AN_HOUR), a_reminder())
+    desk.eu.put_deliveries(
+        a_delivery(status=Status.ACCEPTED, accepted_at=SUNDAY_EVENING),
+        a_delivery(channel=Channel.SMS, status=Status.SKIPPED, skip_reason=SkipReason.SUPPRESSED),
+        a_delivery(topic=Topic.REMINDER),
+    )
+    told = desk.digest("show", "--customer", "c-417", "--json").json
+    assert told["data_region"] == "eu"
+    assert told["channels"]["email"] == {
+        "address": "c***@example.com",
+        "consent": {"digest": "opted_in", "reminder": "opted_in"},
+        "suppressed": None,
+    }
+    assert told["channels"]["sms"]["address"] == "+1******4170"
+    assert told["channels"]["sms"]["suppressed"] == "stop"
+    assert [one["what"] for one in told["schedules"]] == ["digest", "reminder invoice-9"]
+    states = {one["delivery_id"]: (one["status"], one["why"]) for one in told["deliveries"]}
+    assert states["digest:c-417:2026-11-16:email"] == ("accepted", None)
+    assert states["digest:c-417:2026-11-16:sms"][0] == "skipped"
+    assert states["digest:c-417:2026-11-09:email"] == (None, "before the schedule's first run, or purged since")
+    assert states["reminder:c-417:invoice-9:email"] == ("planned", "not yet")
+
+
+def test_a_week_that_was_never_selected_says_why(desk: Desk) -> None:
+    desk.us.add(a_profile())
+    desk.us.schedule(a_digest_schedule(next_run_at=SUNDAY_EVENING + AN_HOUR))
+    told = desk.digest("show", "--customer", "c-417", "--json").json["deliveries"]
+    assert told[0] == {
+        "delivery_id": "digest:c-417:2026-11-16:email",
+        "status": None,
+        "accepted_at": None,
+        "why": "its run is at 2026-11-29 21:00:00 UTC",
+    }
+    paused = {"customer_id": "c-417", "record": "SCHEDULE#digest", "weekday": 6, "local_time": "15:00"}
+    desk.us.put_raw(CUSTOMERS, {**paused, "time_zone": "America/New_York", "channels": [str(one) for one in BOTH]})
+    shown = desk.digest("show", "--customer", "c-417").out
+    assert "Sundays 15:00 America/New_York, email and sms; paused" in shown
+    assert "the schedule is paused" in shown
+
+
+def test_no_command_shows_an_address_in_full(desk: Desk) -> None:
+    desk.us.add(a_profile())
+    desk.us.schedule(a_digest_schedule())
+    desk.digest("plan", "--region", "us")
+    for arguments in (
+        ["due"],
+        ["status"],
+        ["show", "--customer", "c-417"],
+        ["show", "digest:c-417:2026-11-16:email"],
+        ["plan", "--region", "us", "--dry-run"],
+    ):
+        for form in ([], ["--json"]):
+            told = desk.digest(*arguments, *form)
+            assert EMAIL_ADDRESS not in told.out + told.err
+            assert PHONE_NUMBER not in told.out + told.err
+
+
+@pytest.mark.parametrize("arguments", [["due"], ["status"], ["show", "--customer", "c-417"]])
+def test_every_table_fits_eighty_columns(desk: Desk, arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+    a_mixed_week(desk.us)
+    desk.us.add(a_profile())
+    desk.us.schedule(a_digest_schedule(), a_reminder())
+    told = re.sub("\x1b\\[[0-9;]*m", "", desk.digest(*arguments).out)
+    assert max(len(line) for line in told.splitlines()) <= 80
