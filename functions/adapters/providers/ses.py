@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Self
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from functions.adapters.providers.aws import acceptance, failure, one_attempt
+from functions.adapters.providers.aws import UNREADABLE, acceptance, failure, one_attempt
 from functions.core.envelope import EmailEnvelope
 from functions.core.outcome import Dedupe, Guarantee, Outcome, OutcomeClass
 from functions.core.provider_codes import SES
@@ -62,6 +62,8 @@ class SesProvider:
             return _read(error)
         except BotoCoreError as error:
             return failure(error, SES)
+        except Exception:  # noqa: BLE001 - the SDK's parsers trip over odd answers in ways of their own
+            return Outcome(OutcomeClass.UNKNOWN, UNREADABLE)
         return acceptance(answer)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Self
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from functions.adapters.providers.aws import acceptance, failure, one_attempt
+from functions.adapters.providers.aws import UNREADABLE, acceptance, failure, one_attempt
 from functions.core.envelope import TextEnvelope
 from functions.core.outcome import Dedupe, Guarantee, Outcome, OutcomeClass
 from functions.core.provider_codes import SNS
@@ -57,6 +57,8 @@ class SnsProvider:
             return _read(error)
         except BotoCoreError as error:
             return failure(error, SNS)
+        except Exception:  # noqa: BLE001 - the SDK's parsers trip over odd answers in ways of their own
+            return Outcome(OutcomeClass.UNKNOWN, UNREADABLE)
         return acceptance(answer)
 
 
