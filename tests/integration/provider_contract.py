@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from types import TracebackType
 from typing import Final, Self
 
 import pytest
@@ -77,8 +78,10 @@ class StubbedEndpoint:
         self._server.__enter__()
         return self
 
-    def __exit__(self, *raised: object) -> None:
-        self._server.__exit__(*raised)
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.__exit__(kind, error, trace)
 
     @property
     def url(self) -> str:

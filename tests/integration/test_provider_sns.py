@@ -181,18 +181,18 @@ def test_a_sender_is_a_name_or_a_number(
 
 
 @pytest.mark.parametrize(
-    ("reply", "code"),
+    "reply",
     [
-        (Reply(200, b"<html>Welcome to the hotel's network</html>", {"Content-Type": "text/html"}), "UnreadableAnswer"),
-        (Reply(200, b"Welcome", {"Content-Type": "text/plain"}), "ResponseParserError"),
-        (sns_accepted(message_id=""), "UnreadableAnswer"),
+        Reply(200, b"<html>Welcome to the hotel's network</html>", {"Content-Type": "text/html"}),
+        Reply(200, b"Welcome", {"Content-Type": "text/plain"}),
+        sns_accepted(message_id=""),
     ],
     ids=["a page", "plain text", "no id"],
 )
 def test_an_answer_that_cannot_be_read_may_stand_for_an_accepted_text(
-    reply: Reply, code: str, provider: SnsProvider, endpoint: StubbedEndpoint, caplog: pytest.LogCaptureFixture
+    reply: Reply, provider: SnsProvider, endpoint: StubbedEndpoint, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert answered(provider, endpoint, reply, caplog) == Outcome(UNKNOWN, code)
+    assert answered(provider, endpoint, reply, caplog) == Outcome(UNKNOWN, "UnreadableAnswer")
 
 
 def test_a_provider_that_never_answers_is_given_up_in_time_and_may_have_sent(
