@@ -46,6 +46,13 @@ def at_local(day: date, clock: time, where: ZoneInfo) -> datetime:
     return instant
 
 
+def last_at_local(day: date, clock: time, where: ZoneInfo) -> datetime:
+    """Return the UTC instant of a wall-clock time, its last one where it comes twice; `at_local` otherwise."""
+    first = at_local(day, clock, where)
+    last = datetime.combine(day, clock).replace(tzinfo=where, fold=1).astimezone(UTC)
+    return max(first, last) if last.astimezone(where).replace(tzinfo=None) == datetime.combine(day, clock) else first
+
+
 def next_weekly(weekday: int, clock: time, where: ZoneInfo, *, after: datetime) -> datetime:
     """Return the first UTC instant strictly after `after` at which it is that weekday (Monday is 0) and time there."""
     day = after.astimezone(where).date()
