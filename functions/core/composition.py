@@ -13,35 +13,62 @@ from functions.core.eligibility import reason_to_skip
 from functions.core.identity import Topic
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from functions.core.allow_list import AllowList
+    from functions.core.customer import Profile
     from functions.core.delivery import Delivery
     from functions.core.envelope import Envelope
     from functions.core.ports import Customers
+    from functions.core.quiet_hours import QuietHours
+
+
+@dataclass(frozen=True, slots=True)
+class Quiet:
+    """The person is to be left alone until then. Waiting is not an attempt."""
+
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When a send would begin: now, or up to `latest` if it has to wait for its turn."""
+
+    now: datetime
+    latest: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class Composer:
-    """Reads the customer consistently, asks whether the delivery may be sent, and renders it."""
+    """Reads the customer consistently, asks whether the delivery may be sent, and renders it.
+
+    `quiet_hours` None: the channel has none. `allow_list` None: everybody may be written to.
+    """
 
     customers: Customers
     sender: str
     site_url: str
+    quiet_hours: QuietHours | None = None
+    allow_list: AllowList | None = None
 
-    def compose(self, delivery: Delivery) -> Envelope | SkipReason:
-        """Return the finished message, or why there is none."""
+    def compose(self, delivery: Delivery, moment: Moment) -> Envelope | SkipReason | Quiet:
+        """Return the finished message, or why there is none, or until when the person is to be left alone."""
         if delivery.delivery_id.topic is Topic.DIGEST:
-            return self._digest(delivery)
-        return self._reminder(delivery)
+            return self._digest(delivery, moment)
+        return self._reminder(delivery, moment)
 
-    def _digest(self, delivery: Delivery) -> Envelope | SkipReason:
+    def _digest(self, delivery: Delivery, moment: Moment) -> Envelope | SkipReason | Quiet:
         period_start = date.fromisoformat(delivery.delivery_id.occasion)
         profile, activities = self.customers.digest_material(delivery.delivery_id.customer_id, period_start)
-        reason = reason_to_skip(delivery.delivery_id, profile)
+        reason = self._reason_to_skip(delivery, profile)
         if reason is not None or profile is None:
             return reason or SkipReason.INACTIVE
         begins, ends = period_bounds(period_start, zone(profile.time_zone))
         of_the_week = [one for one in activities if begins <= one.occurred_at < ends]
         if not of_the_week:
             return SkipReason.EMPTY
+        if (quiet := self._quiet(delivery, profile, moment)) is not None:
+            return quiet
         channel = delivery.delivery_id.channel
         context = digest_context(of_the_week, profile=profile, period_start=period_start, site_url=self.site_url)
         return render_digest(
@@ -52,15 +79,17 @@ class Composer:
             sender=self.sender,
         )
 
-    def _reminder(self, delivery: Delivery) -> Envelope | SkipReason:
+    def _reminder(self, delivery: Delivery, moment: Moment) -> Envelope | SkipReason | Quiet:
         profile, reminder = self.customers.reminder_material(
             delivery.delivery_id.customer_id, delivery.delivery_id.occasion
         )
-        reason = reason_to_skip(delivery.delivery_id, profile)
+        reason = self._reason_to_skip(delivery, profile)
         if reason is not None or profile is None:
             return reason or SkipReason.INACTIVE
         if reminder is None or reminder.cancelled:
             return SkipReason.CANCELLED
+        if (quiet := self._quiet(delivery, profile, moment)) is not None:
+            return quiet
         channel = delivery.delivery_id.channel
         return render_reminder(
             reminder,
@@ -70,3 +99,19 @@ class Composer:
             sender=self.sender,
             site_url=self.site_url,
         )
+
+    def _reason_to_skip(self, delivery: Delivery, profile: Profile | None) -> SkipReason | None:
+        reason = reason_to_skip(delivery.delivery_id, profile)
+        if reason is not None or profile is None or self.allow_list is None:
+            return reason
+        allowed = self.allow_list.allows(profile.addresses[delivery.delivery_id.channel])
+        return None if allowed else SkipReason.NOT_ON_ALLOW_LIST
+
+    def _quiet(self, delivery: Delivery, profile: Profile, moment: Moment) -> SkipReason | Quiet | None:
+        if self.quiet_hours is None:
+            return None
+        where = zone(profile.time_zone)
+        over_at = self.quiet_hours.over_at(moment.now, where) or self.quiet_hours.over_at(moment.latest, where)
+        if over_at is None:
+            return None
+        return Quiet(over_at) if over_at < delivery.expires_at else SkipReason.QUIET

@@ -8,6 +8,7 @@ from enum import StrEnum
 from math import ceil
 from typing import TYPE_CHECKING, Final
 
+from functions.core.composition import Composer, Moment, Quiet
 from functions.core.delivery import FINISHED, Delivery, FailureClass, SkipReason, Status
 from functions.core.message import read_message
 from functions.core.outcome import Acknowledgement, GateMove, Guarantee, Outcome, OutcomeClass, ruling
@@ -18,12 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
-    from functions.core.composition import Composer
+    from functions.core.envelope import Envelope
     from functions.core.identity import Channel
     from functions.core.ports import Clock, Ledger, Sender
     from functions.core.traffic import Lane
 
 AT_ONCE: Final = 0
+STALE_AFTER: Final = timedelta(seconds=1)  # a message that waited longer for its turn is asked about again
 WAITED_FOR_S: Final = 5  # a message this little early is kept; an earlier one is dropped, the row being looked after
 
 
@@ -50,6 +52,7 @@ class Note(StrEnum):
     EARLY = "early"
     GATE_SHUT = "gate_shut"
     PACED = "paced"
+    QUIET = "quiet_hours"
     IN_DOUBT = "in_doubt"
 
 
@@ -175,13 +178,30 @@ class Consumer:
         return Disposition(note, delivery=row)
 
     def _send(self, row: Delivery, received: Received) -> Disposition:
-        composed = self.composer.compose(row)
-        if isinstance(composed, SkipReason):
-            self.ledger.write(row, skipped(row, composed, at=self.clock()))
-            return Disposition(Note.SKIPPED, delivery=row, skip_reason=composed)
+        asked_at = self.clock()
+        composed = self._compose(row, received)
+        if isinstance(composed, Disposition):
+            return composed
         slot = self.lane.take_slot(wait_until=received.send_until)
         if slot is not None:
             return self._put_off(row, slot, Note.PACED)
+        if self.clock() - asked_at >= STALE_AFTER:
+            composed = self._compose(row, received)
+            if isinstance(composed, Disposition):
+                return composed
+        return self._attempt(row, composed, received)
+
+    def _compose(self, row: Delivery, received: Received) -> Envelope | Disposition:
+        now = self.clock()
+        composed = self.composer.compose(row, Moment(now, latest=max(now, received.send_until)))
+        if isinstance(composed, Quiet):
+            return self._put_off(row, composed.until, Note.QUIET)
+        if isinstance(composed, SkipReason):
+            self.ledger.write(row, skipped(row, composed, at=now))
+            return Disposition(Note.SKIPPED, delivery=row, skip_reason=composed)
+        return composed
+
+    def _attempt(self, row: Delivery, composed: Envelope, received: Received) -> Disposition:
         last = self.backoff.is_last(received.receive_count)
         pause = self.backoff.pause_s(received.receive_count)
         try:

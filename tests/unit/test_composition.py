@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, time, timedelta
 
 import pytest
 
+from functions.core.allow_list import AllowList
 from functions.core.calendar import UnknownTimeZoneError
-from functions.core.composition import Composer
+from functions.core.composition import Composer, Moment, Quiet
 from functions.core.customer import Consent
 from functions.core.delivery import Delivery, SkipReason
 from functions.core.envelope import EmailEnvelope, Envelope, TextEnvelope
 from functions.core.identity import Channel, Topic
+from functions.core.quiet_hours import QuietHours
+from tests.fakes.clock import SUNDAY_EVENING
 from tests.fakes.customers import InMemoryCustomers
 from tests.fakes.examples import (
     EMAIL_ADDRESS,
@@ -34,9 +38,12 @@ def composer(customers: InMemoryCustomers) -> Composer:
     return Composer(customers, "digest@example.com", SITE_URL)
 
 
+AFTERNOON = Moment(SUNDAY_EVENING, SUNDAY_EVENING + timedelta(seconds=20))  # 15:00 where the customer is
+
+
 def composed(composer: Composer, delivery: Delivery) -> Envelope:
-    envelope = composer.compose(delivery)
-    assert not isinstance(envelope, SkipReason)
+    envelope = composer.compose(delivery, AFTERNOON)
+    assert not isinstance(envelope, SkipReason | Quiet)
     return envelope
 
 
@@ -57,7 +64,7 @@ def test_a_text_goes_to_the_phone(customers: InMemoryCustomers, composer: Compos
 
 def test_a_week_in_which_nothing_happened_sends_nothing(customers: InMemoryCustomers, composer: Composer) -> None:
     customers.add(a_profile())
-    assert composer.compose(a_delivery()) is SkipReason.EMPTY
+    assert composer.compose(a_delivery(), AFTERNOON) is SkipReason.EMPTY
 
 
 @pytest.mark.parametrize(
@@ -73,19 +80,19 @@ def test_the_week_is_the_customers_own(
     customers: InMemoryCustomers, composer: Composer, occurred_at: str, *, belongs: bool
 ) -> None:
     customers.add(a_profile(), an_activity(occurred_at=datetime.fromisoformat(occurred_at)))
-    assert (composer.compose(a_delivery()) is not SkipReason.EMPTY) is belongs
+    assert (composer.compose(a_delivery(), AFTERNOON) is not SkipReason.EMPTY) is belongs
 
 
 def test_an_opt_out_after_planning_wins(customers: InMemoryCustomers, composer: Composer) -> None:
     customers.add(a_profile(), an_activity())
     composed(composer, a_delivery())
     customers.add(a_profile(consent={(Topic.DIGEST, Channel.EMAIL): Consent.OPTED_OUT}))
-    assert composer.compose(a_delivery()) is SkipReason.OPTED_OUT
+    assert composer.compose(a_delivery(), AFTERNOON) is SkipReason.OPTED_OUT
 
 
 @pytest.mark.parametrize("topic", Topic)
 def test_nothing_is_made_for_a_person_who_was_erased(composer: Composer, topic: Topic) -> None:
-    assert composer.compose(a_delivery(topic=topic)) is SkipReason.INACTIVE
+    assert composer.compose(a_delivery(topic=topic), AFTERNOON) is SkipReason.INACTIVE
 
 
 def test_a_reminder_says_what_it_is_about(customers: InMemoryCustomers, composer: Composer) -> None:
@@ -102,18 +109,18 @@ def test_a_reminder_says_what_it_is_about(customers: InMemoryCustomers, composer
 def test_a_reminder_without_an_opt_in_is_not_sent(customers: InMemoryCustomers, composer: Composer) -> None:
     customers.add(a_profile(consent={(Topic.DIGEST, Channel.EMAIL): Consent.OPTED_IN}))
     customers.remind(a_reminder())
-    assert composer.compose(a_delivery(topic=Topic.REMINDER)) is SkipReason.OPTED_OUT
+    assert composer.compose(a_delivery(topic=Topic.REMINDER), AFTERNOON) is SkipReason.OPTED_OUT
 
 
 def test_an_old_message_does_not_revive_a_cancelled_reminder(customers: InMemoryCustomers, composer: Composer) -> None:
     customers.add(a_profile())
     customers.remind(a_reminder(cancelled=True))
-    assert composer.compose(a_delivery(topic=Topic.REMINDER)) is SkipReason.CANCELLED
+    assert composer.compose(a_delivery(topic=Topic.REMINDER), AFTERNOON) is SkipReason.CANCELLED
 
 
 def test_a_reminder_that_was_deleted_is_not_sent(customers: InMemoryCustomers, composer: Composer) -> None:
     customers.add(a_profile())
-    assert composer.compose(a_delivery(topic=Topic.REMINDER)) is SkipReason.CANCELLED
+    assert composer.compose(a_delivery(topic=Topic.REMINDER), AFTERNOON) is SkipReason.CANCELLED
 
 
 def test_a_zone_that_broke_after_planning_is_named_and_nothing_is_sent(
@@ -121,4 +128,76 @@ def test_a_zone_that_broke_after_planning_is_named_and_nothing_is_sent(
 ) -> None:
     customers.add(a_profile(time_zone="Mars/Phobos"), an_activity(occurred_at=datetime(2026, 11, 18, tzinfo=UTC)))
     with pytest.raises(UnknownTimeZoneError, match="Mars/Phobos"):
-        composer.compose(a_delivery())
+        composer.compose(a_delivery(), AFTERNOON)
+
+
+# --- quiet hours ---
+
+NIGHT = QuietHours(time(21), time(8))
+FIVE_TO_NINE = datetime(2026, 11, 30, 1, 55, tzinfo=UTC)  # Sunday, 20:55 in New York
+EIGHT_IN_THE_MORNING = datetime(2026, 11, 30, 13, tzinfo=UTC)
+
+
+def at(now: datetime, *, waiting_up_to: timedelta = timedelta()) -> Moment:
+    return Moment(now, now + waiting_up_to)
+
+
+@pytest.mark.parametrize("topic", Topic)
+def test_a_text_is_put_off_from_the_evening_until_the_morning(
+    customers: InMemoryCustomers, composer: Composer, topic: Topic
+) -> None:
+    customers.add(a_profile(), an_activity())
+    customers.remind(a_reminder())
+    texting, text = replace(composer, quiet_hours=NIGHT), a_delivery(channel=Channel.SMS, topic=topic)
+    assert isinstance(texting.compose(text, at(FIVE_TO_NINE)), TextEnvelope)
+    assert texting.compose(text, at(FIVE_TO_NINE + timedelta(minutes=15))) == Quiet(EIGHT_IN_THE_MORNING)
+    assert isinstance(texting.compose(text, at(EIGHT_IN_THE_MORNING)), TextEnvelope)
+
+
+def test_a_text_that_would_wait_for_its_turn_into_the_night_is_put_off(
+    customers: InMemoryCustomers, composer: Composer
+) -> None:
+    customers.add(a_profile(), an_activity())
+    moment = at(FIVE_TO_NINE, waiting_up_to=timedelta(minutes=5))
+    night_off = replace(composer, quiet_hours=NIGHT).compose(a_delivery(channel=Channel.SMS), moment)
+    assert night_off == Quiet(EIGHT_IN_THE_MORNING)
+
+
+def test_quiet_hours_are_those_of_where_the_customer_lives_now(
+    customers: InMemoryCustomers, composer: Composer
+) -> None:
+    customers.add(a_profile(time_zone="America/Los_Angeles"), an_activity())
+    envelope = replace(composer, quiet_hours=NIGHT).compose(
+        a_delivery(channel=Channel.SMS), at(FIVE_TO_NINE + timedelta(minutes=15))
+    )
+    assert isinstance(envelope, TextEnvelope)
+
+
+def test_what_would_expire_in_the_night_is_skipped_as_quiet(customers: InMemoryCustomers, composer: Composer) -> None:
+    customers.add(a_profile(), an_activity())
+    delivery = a_delivery(channel=Channel.SMS, expires_at=EIGHT_IN_THE_MORNING)
+    assert replace(composer, quiet_hours=NIGHT).compose(delivery, at(FIVE_TO_NINE + timedelta(hours=1))) is (
+        SkipReason.QUIET
+    )
+
+
+def test_who_opted_out_is_not_waited_for_until_the_morning(customers: InMemoryCustomers, composer: Composer) -> None:
+    customers.add(a_profile(consent={}), an_activity())
+    reason = replace(composer, quiet_hours=NIGHT).compose(
+        a_delivery(channel=Channel.SMS), at(FIVE_TO_NINE + timedelta(hours=1))
+    )
+    assert reason is SkipReason.OPTED_OUT
+
+
+# --- staging ---
+
+
+@pytest.mark.parametrize("topic", Topic)
+def test_a_staging_deployment_writes_to_nobody_who_is_not_on_its_list(
+    customers: InMemoryCustomers, composer: Composer, topic: Topic
+) -> None:
+    customers.add(a_profile(), an_activity())
+    customers.remind(a_reminder())
+    staging = replace(composer, allow_list=AllowList(("*@qa.example.com", "+1555010*")))
+    assert staging.compose(a_delivery(topic=topic), AFTERNOON) is SkipReason.NOT_ON_ALLOW_LIST
+    assert isinstance(staging.compose(a_delivery(topic=topic, channel=Channel.SMS), AFTERNOON), TextEnvelope)

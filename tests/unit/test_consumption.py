@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import UTC, datetime, time, timedelta
 
 import pytest
 from hypothesis import given
@@ -17,6 +17,7 @@ from functions.core.identity import Channel, Topic
 from functions.core.message import DeliveryMessage, PoisonError
 from functions.core.outcome import Dedupe, Guarantee, Outcome, OutcomeClass
 from functions.core.ports import InFlightError, LeaseLostError
+from functions.core.quiet_hours import QuietHours
 from functions.core.traffic import HALTED_PAUSE, GatePosition, Lane
 from tests.fakes.clock import FakeClock
 from tests.fakes.customers import InMemoryCustomers
@@ -58,6 +59,7 @@ class Scene:
     guarantee: Guarantee = NO_KEYS
     slept: list[float] = field(default_factory=list)
     interval: timedelta = timedelta(milliseconds=1)
+    quiet_hours: QuietHours | None = None
 
     def __post_init__(self) -> None:
         self.customers.add(a_profile(), an_activity())
@@ -65,7 +67,7 @@ class Scene:
         self.consumer = Consumer(
             channel=Channel.EMAIL,
             ledger=self.ledger,
-            composer=Composer(self.customers, "digest@example.com", SITE_URL),
+            composer=Composer(self.customers, "digest@example.com", SITE_URL, quiet_hours=self.quiet_hours),
             sender=self.sender,
             lane=self.lane,
             guarantee=self.guarantee,
@@ -262,7 +264,64 @@ def test_a_slot_that_comes_after_the_invocation_puts_the_delivery_off() -> None:
     assert (scene.sender.sent, scene.slept) == ([], [])
 
 
+# --- quiet hours ---
+
+TONIGHT = datetime(2026, 11, 30, 4, 0, tzinfo=UTC)  # Sunday, 23:00 where the customer lives
+EIGHT_IN_THE_MORNING = datetime(2026, 11, 30, 13, 0, tzinfo=UTC)
+
+
+def at_night() -> Scene:
+    return Scene(clock=FakeClock(TONIGHT), quiet_hours=QuietHours(time(21), time(8)))
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        QUEUED,
+        a_delivery(status=Status.RETRYABLE, attempt=2, next_attempt_at=TONIGHT),
+        an_exhausted_delivery(),
+    ],
+    ids=["due at night", "backed off into the night", "redriven at night"],
+)
+def test_at_night_a_delivery_waits_for_the_morning_without_an_attempt_or_a_receive(row: Delivery) -> None:
+    scene = at_night()
+    disposition = scene.receive(row, receive_count=LAST)
+    assert (disposition.note, disposition.done, disposition.dead_letter) == (Note.QUIET, True, None)
+    after = scene.row()
+    assert (after.status, after.attempt, after.next_attempt_at) == (Status.RETRYABLE, row.attempt, EIGHT_IN_THE_MORNING)
+    assert after.attention_at == EIGHT_IN_THE_MORNING
+    assert (scene.sender.sent, scene.traffic.slot_clocks) == ([], {})
+
+
+def test_in_the_morning_it_is_sent() -> None:
+    scene = at_night()
+    scene.receive(QUEUED)
+    scene.clock.now = EIGHT_IN_THE_MORNING
+    assert scene.receive(scene.row()).note is Note.SETTLED
+
+
+def test_what_expires_before_the_morning_is_skipped_as_quiet() -> None:
+    scene = at_night()
+    disposition = scene.receive(replace(QUEUED, expires_at=EIGHT_IN_THE_MORNING - SECOND))
+    assert (disposition.note, disposition.skip_reason) == (Note.SKIPPED, SkipReason.QUIET)
+    assert scene.row().status is Status.SKIPPED
+
+
 # --- skipped ---
+
+
+def test_who_opts_out_while_a_message_waits_for_its_turn_gets_nothing() -> None:
+    scene = Scene(interval=timedelta(seconds=5))
+
+    def opt_out_meanwhile(seconds: float) -> None:
+        scene.clock.advance(timedelta(seconds=seconds))
+        scene.customers.add(a_profile(consent={}))
+
+    scene.traffic.slot_clocks[Channel.EMAIL] = scene.clock() + timedelta(seconds=5)
+    scene.lane = Lane(scene.traffic, Channel.EMAIL, interval=scene.interval, clock=scene.clock, sleep=opt_out_meanwhile)
+    scene.consumer = replace(scene.consumer, lane=scene.lane)
+    assert scene.receive(QUEUED).skip_reason is SkipReason.OPTED_OUT
+    assert scene.sender.sent == []
 
 
 def test_a_customer_who_opts_out_after_planning_gets_nothing(scene: Scene) -> None:
