@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from aws_cdk import Acknowledgment, Duration, Stack, Validations
+import json
+
+from aws_cdk import Acknowledgment, ArnFormat, Duration, Stack, Validations
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
@@ -112,14 +114,38 @@ def _environment(deployment: Deployment, name: str, settings: ChannelSettings) -
         names.ENV_RATE_PER_SECOND: str(settings.rate_per_second),
         names.ENV_SEND_TIMEOUT_S: str(settings.send_timeout_s),
         names.ENV_SITE_URL: deployment.region.site_url,
+        **options_environment(names.ENV_PROVIDER_OPTIONS, settings),
     }
+
+
+def options_environment(name: str, settings: ChannelSettings) -> dict[str, str]:
+    """The provider's options as JSON, in the variable of that name; nothing for a provider that has none."""
+    options = settings.provider_options
+    return {} if options is None else {name: json.dumps(options.model_dump())}
+
+
+def may_read_api_key(scope: Construct, settings: ChannelSettings) -> list[iam.PolicyStatement]:
+    """The right to read the API key of the channel's provider, where it has one."""
+    if settings.provider_options is None:
+        return []
+    # Secrets Manager ends a secret's ARN with six characters of its own. A wildcard * would be the right to read every
+    # secret whose name only begins like this one.
+    secret = Stack.of(scope).format_arn(
+        service="secretsmanager",
+        resource="secret",
+        resource_name=f"{settings.provider_options.api_key_secret}-??????",
+        arn_format=ArnFormat.COLON_RESOURCE_NAME,
+    )
+    return [allow(["secretsmanager:GetSecretValue"], secret)]
 
 
 def _may_send(channel: Channel, deployment: Deployment, settings: ChannelSettings) -> list[iam.PolicyStatement]:
     """What the consumer needs of its provider, and no more."""
-    if isinstance(settings, EmailChannel):
+    if isinstance(settings, SmsChannel):
+        return _may_send_texts(channel)
+    if settings.provider == "ses":
         return [_may_send_email(channel, deployment, settings)]
-    return _may_send_texts(channel)
+    return may_read_api_key(channel, settings)
 
 
 def _may_send_email(channel: Channel, deployment: Deployment, settings: EmailChannel) -> iam.PolicyStatement:
@@ -147,7 +173,7 @@ def _why_any_resource(deployment: Deployment, settings: ChannelSettings) -> str 
     """Reason for a permission on every resource, or None where there is no such permission."""
     if isinstance(settings, SmsChannel):
         return "A text goes to a phone number, which has no ARN, so the resource is *. Topics are denied."
-    if not deployment.target.judges_emails_by_sender:
+    if settings.provider == "ses" and not deployment.target.judges_emails_by_sender:
         return "The local emulator judges every email as sent on resource *. On AWS it is the sender's identity."
     return None
 

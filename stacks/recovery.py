@@ -8,10 +8,11 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from functions import names
-from stacks.channel import Channel
+from stacks.channel import Channel, may_read_api_key, options_environment
 from stacks.deployment import Deployment
 from stacks.function import Function, Limits, allow
 from stacks.queue import may_send_messages
+from stacks.settings import Region
 from stacks.storage import Storage
 from stacks.wakeup import Wakeup
 
@@ -43,11 +44,12 @@ class Recovery(Construct):
                 **{names.queue_url_env(name): channel.queue.queue_url for name, channel in channels.items()},
                 **{names.provider_env(name): provider for name, provider in providers.items()},
                 **{names.rate_env(name): str(one.rate_per_second) for name, one in region.channels.by_name().items()},
+                **_provider_options(region),
                 names.ENV_INTERVAL_S: str(reconciler.interval_minutes * 60),
                 names.ENV_ATTENTION_AFTER_S: str(region.attention_after_s),
                 names.ENV_SILENCE_AFTER_S: str(region.silence_after_s),
             },
-            statements=_statements(deployment, storage, channels),
+            statements=[*_statements(deployment, storage, channels), *_may_ask_providers(self, region)],
         )
         self.wakeup = Wakeup(
             self,
@@ -57,6 +59,23 @@ class Recovery(Construct):
             interval_minutes=reconciler.interval_minutes,
             description=f"Reconciles data region {deployment.data_region} every {reconciler.interval_minutes} min",
         )
+
+
+def _provider_options(region: Region) -> dict[str, str]:
+    variables: dict[str, str] = {}
+    for name, channel in region.channels.by_name().items():
+        variables |= options_environment(names.provider_options_env(name), channel)
+    return variables
+
+
+def _may_ask_providers(scope: Construct, region: Region) -> list[iam.PolicyStatement]:
+    """What it takes to ask a provider what became of a key, where that can be asked: the provider's API key."""
+    askable = [
+        channel
+        for channel in region.channels.by_name().values()
+        if channel.provider_options is not None and channel.provider_options.can_be_asked
+    ]
+    return [statement for channel in askable for statement in may_read_api_key(scope, channel)]
 
 
 def _statements(deployment: Deployment, storage: Storage, channels: Mapping[str, Channel]) -> list[iam.PolicyStatement]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlias, get_args
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
@@ -40,6 +40,7 @@ LOG_RETENTIONS_DAYS: Final = (
     *(1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827),
     *(2192, 2557, 2922, 3288, 3653),
 )  # fmt: skip
+LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 # An AWS region that opens with one of these lies there; a data region of that name promises just that.
 GEOGRAPHIES: Final = ("af", "ap", "ca", "eu", "il", "me", "mx", "sa", "us")
 
@@ -75,6 +76,11 @@ class Target(StrEnum):
     @property
     def names_batches_apart(self) -> bool:
         """Whether IAM asks for `sqs:SendMessageBatch`; AWS has no such action, `sqs:SendMessage` covers both."""
+        return self is Target.EMULATOR
+
+    @property
+    def reaches_plain_http(self) -> bool:
+        """Whether an email provider may be this machine, without encryption: the simulator that local runs send to."""
         return self is Target.EMULATOR
 
     @property
@@ -135,6 +141,14 @@ def _is_site(value: object) -> bool:
         return False
     parts = urlsplit(value)
     return parts.scheme == "https" and bool(parts.hostname) and not (parts.query or parts.fragment or value[-1] == "/")
+
+
+def _is_provider_url(value: object) -> bool:
+    if not isinstance(value, str):
+        return False
+    parts = urlsplit(value)
+    speaks = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
+    return speaks and bool(parts.hostname) and not (parts.query or parts.fragment or parts.username or value[-1] == "/")
 
 
 def _is_backoff(value: object) -> bool:
@@ -237,8 +251,40 @@ class _Channel(_Entries):
         return VISIBILITY_PER_TIMEOUT * self.timeout_s + self.batching_window_s
 
 
+class HttpProviderOptions(_Entries):
+    """An email provider that is reached over HTTPS and honours idempotency keys."""
+
+    url: Annotated[
+        str,
+        BeforeValidator(
+            _Rule("must be an https address without a slash at its end, as https://api.mail.example", _is_provider_url)
+        ),
+    ]
+    api_key_secret: Annotated[
+        str,
+        _text(
+            r"(?!.*-[A-Za-z0-9]{6}$)[A-Za-z0-9/_+=.@-]{1,256}",
+            "must be the name of a secret in this region's Secrets Manager (its text is the provider's API key), but "
+            "not one that ends in a hyphen and six characters, which Secrets Manager takes for the end of an ARN",
+        ),
+    ]
+    key_window_s: Annotated[
+        int,
+        _whole(60, 30 * DAY_S, "seconds that the provider remembers an idempotency key: what it documents, no more"),
+    ]
+    lookup_window_s: Annotated[
+        int, _whole(0, 365 * DAY_S, "seconds that the provider can be asked what became of a key; 0 if it cannot be")
+    ]
+
+    @property
+    def can_be_asked(self) -> bool:
+        """Whether the provider says what became of a key."""
+        return self.lookup_window_s > 0
+
+
 class EmailChannel(_Channel):
-    provider: Annotated[Literal["ses"], _one_of(["ses"], "the email providers that there are")]
+    provider: Annotated[Literal["ses", "http"], _one_of(["ses", "http"], "the email providers that there are")]
+    provider_options: HttpProviderOptions | None = None  # of provider http, and of no other
     sender: Annotated[str, _EmailAddress]
 
     @property
@@ -249,6 +295,7 @@ class EmailChannel(_Channel):
 
 class SmsChannel(_Channel):
     provider: Annotated[Literal["sns"], _one_of(["sns"], "the SMS providers that there are")]
+    provider_options: Annotated[None, _one_of([None], "provider sns has none")] = None
     sender: Annotated[
         str,
         _text(
@@ -357,6 +404,26 @@ def _misfits(name: str, channel: Channel, region: Region) -> Iterator[tuple[str,
             list(channel.backoff_s),
             f"must add up to less than {longest_s} (seconds; later, the queue or expires_after_hours has ended it)",
         )
+    if isinstance(channel, EmailChannel):
+        yield from _provider_misfits(f"channels.{name}", channel)
+
+
+def _provider_misfits(path: str, channel: EmailChannel) -> Iterator[tuple[str, object, str]]:
+    options = channel.provider_options
+    if channel.provider == "http" and options is None:
+        yield f"{path}.provider_options", None, f"must be an object with {', '.join(HttpProviderOptions.model_fields)}"
+    if channel.provider != "http" and options is not None:
+        yield (
+            f"{path}.provider_options",
+            options.model_dump(),
+            f"must be left out (they are those of provider http; this one is {channel.provider})",
+        )
+    if options is not None and sum(channel.backoff_s) >= options.key_window_s:
+        yield (
+            f"{path}.backoff_s",
+            list(channel.backoff_s),
+            f"must add up to less than provider_options.key_window_s, {options.key_window_s} (later ones are unsafe)",
+        )
 
 
 # --- all of them -----------------------------------------------------------------------------------------------------
@@ -372,6 +439,28 @@ class Settings(_Entries):
         Mapping[DataRegion, Region],
         BeforeValidator(_Rule("must name at least one data region", bool)),
     ]
+
+    @model_validator(mode="after")
+    def _emails_leave_encrypted(self) -> Self:
+        urls = {
+            name: region.channels.email.provider_options.url
+            for name, region in self.regions.items()
+            if region.channels.email.provider_options is not None
+        }
+        misfits = [
+            (
+                f"regions.{name}.channels.email.provider_options.url",
+                url,
+                "must be an https address (plain http reaches this machine only, and only target emulator may use it)",
+            )
+            for name, url in urls.items()
+            if not url.startswith("https:") and not self.target.reaches_plain_http
+        ]
+        if misfits:
+            raise PydanticCustomError(
+                "do_not_fit_together", "{count} misfits", {"count": len(misfits), "misfits": misfits}
+            )
+        return self
 
     @model_validator(mode="after")
     def _customers_stay_where_their_data_region_says(self) -> Self:
@@ -520,7 +609,14 @@ def _model_at(path: tuple[str, ...]) -> type[_Entries] | None:
             model = Region
             continue
         field = model.model_fields.get(step)
-        if field is None or not (isinstance(field.annotation, type) and issubclass(field.annotation, _Entries)):
+        entries = None if field is None else _entries_of(field.annotation)
+        if entries is None:
             return None
-        model = field.annotation
+        model = entries
     return model
+
+
+def _entries_of(annotation: object) -> type[_Entries] | None:
+    """The model that a field holds, which may be left out; None for a field that holds a value."""
+    candidates = (annotation, *get_args(annotation))
+    return next((one for one in candidates if isinstance(one, type) and issubclass(one, _Entries)), None)

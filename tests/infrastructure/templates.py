@@ -98,9 +98,9 @@ def context() -> dict[str, Any]:
     return read
 
 
-def synthesise(target: Target, outdir: Path) -> dict[str, Template]:
-    """Templates of every region in `cdk.json`, by data region."""
-    settings = load_settings({**context(), "target": str(target)})
+def synthesise(target: Target, outdir: Path, *, overrides: Path | None = None) -> dict[str, Template]:
+    """Templates of every region in `cdk.json`, with the overrides of a file if one is named, by data region."""
+    settings = load_settings({**context(), "target": str(target), "overrides": overrides})
     app = App(analytics_reporting=False, context=context(), outdir=str(outdir))
     build(app, settings)
     app.synth()

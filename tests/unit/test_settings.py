@@ -253,4 +253,98 @@ def test_every_difference_of_the_emulator_is_a_property_of_its_target() -> None:
         for name, found in vars(Target).items()
         if isinstance(found, property) and getattr(Target.AWS, name) != getattr(Target.EMULATOR, name)
     }
-    assert differing == {"assumes_bootstrap_roles", "speaks_tls", "names_batches_apart", "judges_emails_by_sender"}
+    assert differing == {
+        "assumes_bootstrap_roles",
+        "speaks_tls",
+        "names_batches_apart",
+        "reaches_plain_http",
+        "judges_emails_by_sender",
+    }
+
+
+# --- an email provider over HTTPS ---
+
+OPTIONS: dict[str, Any] = {
+    "url": "https://api.mail.example/v1",
+    "api_key_secret": "digest/email-api-key",
+    "key_window_s": 86_400,
+    "lookup_window_s": 0,
+}
+
+
+def with_http_provider(**differing: object) -> dict[str, Any]:
+    context = changed(f"{EMAIL}.provider", "http")
+    context["regions"]["us"]["channels"]["email"]["provider_options"] = {
+        name: value for name, value in {**OPTIONS, **differing}.items() if value is not MISSING
+    }
+    return context
+
+
+def test_email_may_go_out_over_another_provider() -> None:
+    email = load_settings(with_http_provider()).regions["us"].channels.email
+    assert email.provider == "http"
+    assert email.provider_options is not None
+    assert email.provider_options.model_dump() == OPTIONS
+    assert not email.provider_options.can_be_asked
+
+
+@pytest.mark.parametrize(
+    ("entry", "value", "expected"),
+    [
+        ("url", "http://api.mail.example", "must be an https address without a slash at its end"),
+        ("url", "https://api.mail.example/", "must be an https address without a slash at its end"),
+        ("url", "https://user:password@api.mail.example", "must be an https address"),
+        ("url", "https://", "must be an https address"),
+        ("url", "http://127.0.0.1:8025", "must be an https address (plain http reaches this machine only"),
+        ("api_key_secret", "", "must be the name of a secret in this region's Secrets Manager"),
+        ("api_key_secret", "arn:aws:secretsmanager:us-east-1:1:secret:key", "must be the name of a secret"),
+        ("api_key_secret", "email-api-secret", "but not one that ends in a hyphen and six characters"),
+        ("key_window_s", 59, "must be from 60 to 2592000 (seconds that the provider remembers an idempotency key"),
+        ("lookup_window_s", -1, "must be from 0 to 31536000"),
+        ("lookup_window_s", None, "is null; must be from 0 to 31536000"),
+    ],
+)
+def test_a_wrong_option_of_a_provider_is_named_with_what_would_be_right(
+    entry: str, value: object, expected: str
+) -> None:
+    (told,) = problems(with_http_provider(**{entry: value}))
+    assert told.startswith(f"{EMAIL}.provider_options.{entry}: is ")
+    assert expected in told
+
+
+@pytest.mark.parametrize("entry", list(OPTIONS))
+def test_every_option_of_a_provider_is_decided_by_a_person(entry: str) -> None:
+    (told,) = problems(with_http_provider(**{entry: MISSING}))
+    assert told.startswith(f"{EMAIL}.provider_options.{entry}: is missing; must be ")
+
+
+def test_an_unknown_option_is_answered_with_the_known_ones_closest_first() -> None:
+    (told,) = problems(with_http_provider(key_window=1))
+    assert told == (
+        f"{EMAIL}.provider_options.key_window: is unknown; known here, closest first: "
+        "key_window_s, lookup_window_s, api_key_secret, url"
+    )
+
+
+def test_a_provider_and_its_options_come_together() -> None:
+    names_of_options = "must be an object with url, api_key_secret, key_window_s, lookup_window_s"
+    assert problem(f"{EMAIL}.provider", "http") == f"{EMAIL}.provider_options: is null; {names_of_options}"
+    told = problem(f"{EMAIL}.provider_options", OPTIONS)
+    assert told.startswith(f"{EMAIL}.provider_options: is {{")
+    assert told.endswith("must be left out (they are those of provider http; this one is ses)")
+    assert problem(f"{SMS}.provider_options", OPTIONS).endswith("must be null (provider sns has none)")
+    assert names_of_options in problem(f"{EMAIL}.provider_options", 5)
+
+
+def test_retries_must_end_while_the_provider_still_remembers_the_key() -> None:
+    (told,) = problems(with_http_provider(key_window_s=1800))
+    assert told.startswith(f"{EMAIL}.backoff_s: is [30, 120, 600, 1800, 3600]; must add up to less than")
+    assert "key_window_s, 1800 (later ones are unsafe)" in told
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:8025", "http://localhost:8025", "http://[::1]:8025"])
+def test_the_simulator_on_this_machine_needs_no_encryption_in_a_local_run(url: str) -> None:
+    context = {**with_http_provider(url=url), "target": "emulator"}
+    options = load_settings(context).regions["us"].channels.email.provider_options
+    assert options is not None
+    assert options.url == url
