@@ -15,18 +15,8 @@ from functions import names
 from functions.adapters.wiring import dynamodb, sqs
 from functions.core.identity import Channel
 from tests.fakes.clock import SUNDAY_EVENING
-from tests.integration.region import (
-    CONTROL,
-    CUSTOMERS,
-    DELIVERIES,
-    ENVIRONMENT,
-    Clock,
-    Functions,
-    Region,
-    channel_environment,
-    make_queues,
-    make_table,
-)
+from tests.fakes.environment import CONTROL, CUSTOMERS, DELIVERIES, ENVIRONMENT, channel_environment
+from tests.integration.region import Clock, Functions, Region, make_queues, make_table
 
 pytest.register_assert_rewrite("tests.conformance", "tests.integration.lambda_poller")
 

@@ -16,8 +16,9 @@ from functions import names
 from ops.cli import main
 from ops.cli.workplace import Workplace
 from ops.deployment import Deployment, RegionDeployment
+from tests.fakes.environment import CONTROL, CUSTOMERS, DELIVERIES, SHARDS
 from tests.fakes.lambda_context import FakeLambdaContext
-from tests.integration.region import CONTROL, CUSTOMERS, DELIVERIES, SHARDS, Clock, Region, make_table
+from tests.integration.region import Clock, Region, make_table
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda import LambdaClient

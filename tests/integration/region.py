@@ -22,65 +22,22 @@ from functions.core.delivery import Delivery
 from functions.core.identity import Channel
 from functions.core.instants import from_text
 from tests.fakes.clock import SUNDAY_EVENING
+from tests.fakes.environment import (
+    ACCOUNT,
+    BACKOFF_S,
+    CONTROL,
+    CUSTOMERS,
+    DELIVERIES,
+    REGION,
+    SHARDS,
+    VISIBILITY_S,
+    dead_letter_url,
+    queue_url,
+)
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_sqs import SQSClient
-
-REGION: Final = "us-east-1"
-ACCOUNT: Final = "123456789012"
-CUSTOMERS, DELIVERIES, CONTROL = "customers", "deliveries", "control"
-SENDERS: Final = {Channel.EMAIL: "digest@example.com", Channel.SMS: "DIGEST"}
-PROVIDERS: Final = {Channel.EMAIL: "ses", Channel.SMS: "sns"}
-BACKOFF_S: Final = (30, 120, 600, 1800, 3600)
-VISIBILITY_S: Final = 180
-SHARDS: Final = 2
-
-
-def queue_url(channel: Channel) -> str:
-    return f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/{channel}"
-
-
-def dead_letter_url(channel: Channel) -> str:
-    return queue_url(channel) + "-dead-letters"
-
-
-ENVIRONMENT: Final = {
-    "AWS_DEFAULT_REGION": REGION,
-    "AWS_REGION": REGION,
-    "AWS_ACCESS_KEY_ID": "testing",
-    "AWS_SECRET_ACCESS_KEY": "testing",
-    "AWS_SESSION_TOKEN": "testing",
-    "AWS_EC2_METADATA_DISABLED": "true",
-    "POWERTOOLS_LOG_LEVEL": "DEBUG",  # the canary must not be seen at any level
-    names.ENV_DATA_REGION: "us",
-    names.ENV_CUSTOMERS_TABLE: CUSTOMERS,
-    names.ENV_DELIVERIES_TABLE: DELIVERIES,
-    names.ENV_CONTROL_TABLE: CONTROL,
-    names.ENV_SHARDS: str(SHARDS),
-    names.ENV_KEEP_DELIVERIES_DAYS: "90",
-    names.ENV_ATTENTION_AFTER_S: "300",
-    names.ENV_SILENCE_AFTER_S: "240",
-    names.ENV_INTERVAL_S: "60",
-    names.ENV_EXPIRES_AFTER_S: str(72 * 3600),
-    names.ENV_MAX_LATENESS_S: str(24 * 3600),
-    names.ENV_SITE_URL: "https://shop.example.com",
-    names.ENV_BACKOFF_S: ",".join(str(pause) for pause in BACKOFF_S),
-    names.ENV_SEND_TIMEOUT_S: "5",
-    names.ENV_RATE_PER_SECOND: "1000",
-    **{names.queue_url_env(channel): queue_url(channel) for channel in Channel},
-    **{names.provider_env(channel): PROVIDERS[channel] for channel in Channel},
-    **{names.rate_env(channel): "1000" for channel in Channel},
-}
-
-
-def channel_environment(channel: Channel) -> dict[str, str]:
-    return {
-        names.ENV_CHANNEL: str(channel),
-        names.ENV_PROVIDER: PROVIDERS[channel],
-        names.ENV_SENDER: SENDERS[channel],
-        names.ENV_QUEUE_URL: queue_url(channel),
-    }
 
 
 @dataclass(frozen=True)

@@ -15,23 +15,14 @@ from functions.core.delivery import Delivery, FailureClass, Status
 from functions.core.identity import Channel
 from functions.core.message import DeliveryMessage
 from functions.core.outcome import Dedupe, Guarantee, Outcome, OutcomeClass
+from tests.fakes.environment import BACKOFF_S, VISIBILITY_S, channel_environment, dead_letter_url, queue_url
 from tests.fakes.examples import CUSTOMER, EXPIRES_AFTER, a_delivery, a_profile, an_activity
 from tests.fakes.lambda_context import FakeLambdaContext
 from tests.fakes.providers import FakeProvider
 from tests.fakes.queues import Killed
 from tests.integration.faults import failing, refused
 from tests.integration.lambda_poller import LambdaPoller
-from tests.integration.region import (
-    BACKOFF_S,
-    VISIBILITY_S,
-    Clock,
-    Functions,
-    Region,
-    channel_environment,
-    dead_letter_url,
-    log_lines,
-    queue_url,
-)
+from tests.integration.region import Clock, Functions, Region, log_lines
 
 EMAIL = Channel.EMAIL
 BUSY = Outcome(OutcomeClass.UNAVAILABLE, "ServiceUnavailable")

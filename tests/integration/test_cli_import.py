@@ -14,9 +14,10 @@ from functions.core.identity import Channel, Topic
 from functions.core.instants import from_text
 from ops.imports.rows import DynamoRows, RowChange
 from tests.fakes.clock import SUNDAY_EVENING
+from tests.fakes.environment import CUSTOMERS
 from tests.fakes.examples import PERIOD
 from tests.integration.operators_desk import Desk, FakeLambda, a_second_region
-from tests.integration.region import CUSTOMERS, Clock, Functions, Region
+from tests.integration.region import Clock, Functions, Region
 
 PEOPLE = """\
 customer_id,data_region,time_zone,email,phone,email_consent,digest_weekday,digest_time

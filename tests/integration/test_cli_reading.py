@@ -14,6 +14,7 @@ from functions.core.identity import Channel, Topic
 from ops.cli.weeks import count_week
 from ops.deployment import RegionDeployment
 from tests.fakes.clock import SUNDAY_EVENING
+from tests.fakes.environment import CONTROL, CUSTOMERS
 from tests.fakes.examples import (
     BOTH,
     EMAIL_ADDRESS,
@@ -27,7 +28,7 @@ from tests.fakes.examples import (
     an_exhausted_delivery,
 )
 from tests.integration.operators_desk import OUTPUTS, Desk, FakeLambda, a_second_region
-from tests.integration.region import CONTROL, CUSTOMERS, Clock, Functions, Region
+from tests.integration.region import Clock, Functions, Region
 
 AN_HOUR = timedelta(hours=1)
 

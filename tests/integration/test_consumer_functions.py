@@ -18,6 +18,7 @@ from functions.core.customer import Consent
 from functions.core.delivery import Delivery, SkipReason, Status
 from functions.core.identity import Channel, Topic
 from functions.core.message import DeliveryMessage
+from tests.fakes.environment import ACCOUNT, BACKOFF_S, REGION, dead_letter_url, queue_url
 from tests.fakes.examples import (
     CUSTOMER,
     EMAIL_ADDRESS,
@@ -28,17 +29,7 @@ from tests.fakes.examples import (
     an_activity,
 )
 from tests.integration.lambda_poller import LambdaPoller
-from tests.integration.region import (
-    ACCOUNT,
-    BACKOFF_S,
-    REGION,
-    Clock,
-    Functions,
-    Region,
-    dead_letter_url,
-    log_lines,
-    queue_url,
-)
+from tests.integration.region import Clock, Functions, Region, log_lines
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ from tests.conformance.ledger import LedgerConformance, World
 from tests.conformance.periods import PeriodsConformance
 from tests.conformance.shard_leases import ShardLeasesConformance
 from tests.conformance.traffic import TrafficConformance
-from tests.integration.region import CONTROL, CUSTOMERS, DELIVERIES, Region
+from tests.fakes.environment import CONTROL, CUSTOMERS, DELIVERIES
+from tests.integration.region import Region
 
 
 class TestDynamoLedger(LedgerConformance):

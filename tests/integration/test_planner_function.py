@@ -18,11 +18,12 @@ from functions.core.identity import Channel
 from functions.core.instants import to_text
 from functions.core.planning import TooLateError
 from tests.fakes.clock import SUNDAY_EVENING
+from tests.fakes.environment import CUSTOMERS, SHARDS, queue_url
 from tests.fakes.examples import PERIOD, a_delivery, a_digest_schedule, a_reminder
 from tests.fakes.lambda_context import FakeLambdaContext
 from tests.fakes.queues import Killed
 from tests.integration.faults import failing, refused
-from tests.integration.region import CUSTOMERS, SHARDS, Clock, Functions, Region, log_lines, queue_url
+from tests.integration.region import Clock, Functions, Region, log_lines
 
 WakeUp = Callable[..., dict[str, Any]]
 A_WEEK = timedelta(days=7)

@@ -21,6 +21,7 @@ from functions.core.instants import to_text
 from functions.core.message import DeliveryMessage
 from functions.core.outcome import Dedupe, Guarantee, Outcome, OutcomeClass
 from tests.fakes.clock import SUNDAY_EVENING
+from tests.fakes.environment import BACKOFF_S, DELIVERIES, SHARDS, channel_environment, dead_letter_url, queue_url
 from tests.fakes.examples import (
     CUSTOMER,
     EMAIL_ADDRESS,
@@ -36,17 +37,7 @@ from tests.fakes.lambda_context import FakeLambdaContext
 from tests.fakes.providers import FakeProvider
 from tests.integration.faults import failing, refused
 from tests.integration.lambda_poller import LambdaPoller
-from tests.integration.region import (
-    BACKOFF_S,
-    DELIVERIES,
-    SHARDS,
-    Clock,
-    Functions,
-    Region,
-    channel_environment,
-    dead_letter_url,
-    queue_url,
-)
+from tests.integration.region import Clock, Functions, Region
 
 # What the customer of the examples is and gets: nothing of it may be seen anywhere but in the customers table.
 CANARIES = (EMAIL_ADDRESS, PHONE_NUMBER, PHONE_NUMBER.lstrip("+"), "canary", "11.77", "invoice 9", "america/new_york")

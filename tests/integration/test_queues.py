@@ -11,9 +11,10 @@ from botocore.exceptions import ConnectionClosedError
 
 from functions.adapters.sqs import LONGEST_DELAY_S, LONGEST_VISIBILITY_S, SqsDeliveryQueues, SqsVisibility
 from functions.core.identity import Channel
+from tests.fakes.environment import queue_url
 from tests.fakes.examples import EMAIL_ADDRESS, PHONE_NUMBER, a_delivery
 from tests.integration.faults import failing, refused
-from tests.integration.region import Clock, Region, queue_url
+from tests.integration.region import Clock, Region
 
 EMAIL, SMS = Channel.EMAIL, Channel.SMS
 URLS = {channel: queue_url(channel) for channel in Channel}

@@ -15,11 +15,12 @@ from functions.core.delivery import Delivery, Status
 from functions.core.identity import Channel
 from functions.core.instants import to_text
 from tests.fakes.clock import SUNDAY_EVENING
+from tests.fakes.environment import SHARDS, queue_url
 from tests.fakes.examples import EXPIRES_AFTER, a_delivery, a_digest_schedule, a_sending_delivery
 from tests.fakes.lambda_context import FakeLambdaContext
 from tests.fakes.queues import Killed
 from tests.integration.faults import failing
-from tests.integration.region import SHARDS, Clock, Functions, Region, log_lines, queue_url
+from tests.integration.region import Clock, Functions, Region, log_lines
 
 Sweep = Callable[[], dict[str, Any]]
 EMAIL = Channel.EMAIL
