@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 AT_ONCE: Final = 0
 STALE_AFTER: Final = timedelta(seconds=1)  # a message that waited longer for its turn is asked about again
 WAITED_FOR_S: Final = 5  # a message this little early is kept; an earlier one is dropped, the row being looked after
+ON_ITS_WAY: Final = timedelta(seconds=60)  # how long after its last possible start a send may still take effect
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,7 @@ class Consumer:
         if row is None:
             # Rows are written before ids are sent: this one was erased, or purged long ago.
             return Disposition(Note.NO_ROW)
-        return self._finished(row) or self._on_hold(row) or self._gate_shut(row) or self._send(row, received)
+        return self._finished(row) or self._on_hold(row, received) or self._gate_shut(row) or self._send(row, received)
 
     def give_up(self, received: Received, *, code: str) -> None:
         """Record that the last allowed receive failed for a reason of our own; SQS moves the message on."""
@@ -150,7 +151,7 @@ class Consumer:
             return Disposition(Note.DUPLICATE, delivery=row)
         return None
 
-    def _on_hold(self, row: Delivery) -> Disposition | None:
+    def _on_hold(self, row: Delivery, received: Received) -> Disposition | None:
         now = self.clock()
         if row.status is Status.SENDING and not row.lease_ran_out(now):
             return _in_flight(row, row.lease_until, now)
@@ -160,7 +161,8 @@ class Consumer:
             if after.status is Status.UNCERTAIN:
                 return Disposition(Note.ABANDONED, delivery=after)
             return Disposition(Note.ABANDONED, visible_in_s=1, delivery=after)
-        if not allows_resend(row, self.guarantee, now):
+        # The key must still be known when the request arrives, not only now: a send may have to wait for its slot.
+        if not allows_resend(row, self.guarantee, max(now, received.send_until) + ON_ITS_WAY):
             self.ledger.write(row, doubtful(row, at=now))
             return Disposition(Note.IN_DOUBT, delivery=row)
         if now >= row.expires_at:

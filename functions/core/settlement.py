@@ -203,8 +203,7 @@ def _given_up(delivery: Delivery, status: Status) -> Delivery:
     )
 
 
-def allows_resend(delivery: Delivery, guarantee: Guarantee, now: datetime) -> bool:
-    """Whether another send of this delivery cannot be a second one that the provider would carry out."""
-    return (
-        delivery.in_doubt_since is None or guarantee.at(now, in_doubt_since=delivery.in_doubt_since) is not Dedupe.NONE
-    )
+def allows_resend(delivery: Delivery, guarantee: Guarantee, lands_by: datetime) -> bool:
+    """Whether another send, which takes effect by then, cannot be a second one that the provider would carry out."""
+    since = delivery.in_doubt_since
+    return since is None or guarantee.at(lands_by, in_doubt_since=since) is not Dedupe.NONE
