@@ -10,6 +10,9 @@ from typing import Final
 SERVICE: Final = "digest-delivery"
 METRICS_NAMESPACE: Final = "DigestDelivery"
 
+# Languages that customers are written to in. The first one stands in for every other.
+LANGUAGES: Final = ("en", "de", "fr", "es")
+
 # Tables. Attribute names that a key schema, an index or the TTL needs are fixed here.
 CUSTOMER_ID: Final = "customer_id"
 RECORD: Final = "record"
@@ -49,6 +52,8 @@ ENV_SEND_TIMEOUT_S: Final = "SEND_TIMEOUT_S"
 ENV_RATE_PER_SECOND: Final = "RATE_PER_SECOND"
 ENV_INTERVAL_S: Final = "INTERVAL_S"  # between two wake-ups of the reconciler
 ENV_SITE_URL: Final = "SITE_URL"
+ENV_QUIET_HOURS: Final = "QUIET_HOURS"  # "21:00-08:00" in the customer's zone; empty for a channel without
+ENV_RECIPIENTS: Final = "RECIPIENTS"  # JSON: null for everybody, or the addresses that may be written to
 ENV_ATTENTION_AFTER_S: Final = "ATTENTION_AFTER_S"
 ENV_SILENCE_AFTER_S: Final = "SILENCE_AFTER_S"
 ENV_EXPIRES_AFTER_S: Final = "EXPIRES_AFTER_S"

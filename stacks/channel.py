@@ -114,6 +114,8 @@ def _environment(deployment: Deployment, name: str, settings: ChannelSettings) -
         names.ENV_RATE_PER_SECOND: str(settings.rate_per_second),
         names.ENV_SEND_TIMEOUT_S: str(settings.send_timeout_s),
         names.ENV_SITE_URL: deployment.region.site_url,
+        names.ENV_QUIET_HOURS: settings.quiet_hours_text,
+        names.ENV_RECIPIENTS: json.dumps(deployment.region.recipients),
         **options_environment(names.ENV_PROVIDER_OPTIONS, settings),
     }
 

@@ -151,6 +151,26 @@ def _is_provider_url(value: object) -> bool:
     return speaks and bool(parts.hostname) and not (parts.query or parts.fragment or parts.username or value[-1] == "/")
 
 
+def _is_quiet_hours(value: object) -> bool:
+    if value is None:
+        return True
+    return (
+        isinstance(value, dict)
+        and set(value) == {"from", "until"}
+        and all(isinstance(each, str) and bool(re.fullmatch(_LOCAL_TIME, each)) for each in value.values())
+    )
+
+
+def _is_recipients(value: object) -> bool:
+    if value is None:
+        return True
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(each, str) and bool(re.fullmatch(_RECIPIENT, each)) for each in value)
+    )
+
+
 def _is_backoff(value: object) -> bool:
     return (
         isinstance(value, list)
@@ -161,6 +181,20 @@ def _is_backoff(value: object) -> bool:
 
 
 _EMAIL_ADDRESS: Final = r"[^@\s\"<>]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+"
+_LOCAL_TIME: Final = r"([01][0-9]|2[0-3]):[0-5][0-9]"
+_RECIPIENT: Final = rf"{_EMAIL_ADDRESS}|\*@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+|\+[1-9][0-9]{{6,14}}|\+[1-9][0-9]{{3,13}}\*"
+# In the customer's own zone. US law lets marketing texts be sent from 8 in the morning until 9 in the evening.
+_NIGHT: Final[Mapping[str, str]] = {"from": "21:00", "until": "08:00"}
+_QuietHours = Annotated[
+    Mapping[str, str] | None,
+    BeforeValidator(
+        _Rule(
+            'must be null, or local times of the customer such as {"from": "21:00", "until": "08:00"} (nothing is sent '
+            "from the one until the other; never quiet if they are the same)",
+            _is_quiet_hours,
+        )
+    ),
+]
 _Interval = Annotated[
     int, _one_of((1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30, 60), "minutes that divide an hour, so that wake-ups are even")
 ]
@@ -235,6 +269,13 @@ class _Channel(_Entries):
         ),
     ]
 
+    quiet_hours: _QuietHours = None
+
+    @property
+    def quiet_hours_text(self) -> str:
+        """`21:00-08:00`; empty where the channel has none."""
+        return "" if self.quiet_hours is None else f"{self.quiet_hours['from']}-{self.quiet_hours['until']}"
+
     @property
     def max_receive_count(self) -> int:
         """Receives before SQS moves a message to the DLQ: the first one, and one after each backoff."""
@@ -296,6 +337,7 @@ class EmailChannel(_Channel):
 class SmsChannel(_Channel):
     provider: Annotated[Literal["sns"], _one_of(["sns"], "the SMS providers that there are")]
     provider_options: Annotated[None, _one_of([None], "provider sns has none")] = None
+    quiet_hours: _QuietHours = _NIGHT
     sender: Annotated[
         str,
         _text(
@@ -351,6 +393,17 @@ class Region(_Entries):
             _Rule(
                 "must be null, or the email address that alarms go to",
                 lambda value: value is None or (isinstance(value, str) and bool(re.fullmatch(_EMAIL_ADDRESS, value))),
+            )
+        ),
+    ] = None
+
+    recipients: Annotated[
+        tuple[str, ...] | None,
+        BeforeValidator(
+            _Rule(
+                "must be null (production: everybody), or a list of at least one address or number that may be written "
+                "to, whole or as *@example.com or +1202555* (anybody else is skipped)",
+                _is_recipients,
             )
         ),
     ] = None

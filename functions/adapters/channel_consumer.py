@@ -15,6 +15,7 @@ from functions.adapters.customers import DynamoCustomers
 from functions.adapters.environment import ConsumerEnvironment
 from functions.adapters.idempotent_sender import IdempotentSender
 from functions.adapters.providers import make_provider
+from functions.adapters.providers.allow_listed import only_to
 from functions.adapters.sqs import SqsVisibility
 from functions.adapters.traffic import DynamoTraffic
 from functions.adapters.wiring import dynamodb, ledger, sqs
@@ -61,7 +62,7 @@ class ChannelConsumer:
         """Put a consumer together from the function's environment, which also names its provider if none is given."""
         environment = ConsumerEnvironment.load()
         rows = ledger(environment)
-        provider = provider or make_provider(environment.choice)
+        provider = only_to(environment.recipients, provider or make_provider(environment.choice))
         sender = IdempotentSender(provider, rows, clock=utc_now)
         lane = Lane(
             DynamoTraffic(dynamodb(), environment.control_table),
@@ -74,7 +75,13 @@ class ChannelConsumer:
         consumer = Consumer(
             channel=environment.channel,
             ledger=rows,
-            composer=Composer(customers, environment.sender, environment.site_url),
+            composer=Composer(
+                customers,
+                environment.sender,
+                environment.site_url,
+                quiet_hours=environment.quiet_hours,
+                allow_list=environment.recipients,
+            ),
             sender=sender,
             lane=lane,
             guarantee=provider.guarantee,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from functions.core.allow_list import AllowList
 from functions.core.identity import Channel
+from functions.core.quiet_hours import QuietHours
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,6 +23,15 @@ class EnvironmentFaultError(Exception):
 
 def _seconds(value: object) -> object:
     return [part for part in value.split(",") if part] if isinstance(value, str) else value
+
+
+def _quiet_hours(value: object) -> object:
+    return (QuietHours.parse(value) if value else None) if isinstance(value, str) else value
+
+
+def _recipients(value: object) -> object:
+    listed = json.loads(value) if isinstance(value, str) else value
+    return AllowList(tuple(listed)) if isinstance(listed, list) else listed
 
 
 Seconds = Annotated[int, Field(ge=0)]
@@ -118,6 +130,8 @@ class ConsumerEnvironment(CommonEnvironment):
     backoff_s: Pauses
     send_timeout_s: int = Field(ge=1)
     rate_per_second: float = Field(gt=0)
+    quiet_hours: Annotated[QuietHours | None, BeforeValidator(_quiet_hours)] = None
+    recipients: Annotated[AllowList | None, BeforeValidator(_recipients), Field(repr=False)] = None
 
     @property
     def choice(self) -> ProviderChoice:

@@ -348,3 +348,45 @@ def test_the_simulator_on_this_machine_needs_no_encryption_in_a_local_run(url: s
     options = load_settings(context).regions["us"].channels.email.provider_options
     assert options is not None
     assert options.url == url
+
+
+# --- consent ---
+
+QUIET_EXPECTED = (
+    'must be null, or local times of the customer such as {"from": "21:00", "until": "08:00"} (nothing is sent from '
+    "the one until the other; never quiet if they are the same)"
+)
+RECIPIENTS_EXPECTED = (
+    "must be null (production: everybody), or a list of at least one address or number that may be written to, whole "
+    "or as *@example.com or +1202555* (anybody else is skipped)"
+)
+
+
+def test_texts_are_quiet_at_night_unless_somebody_decides_otherwise() -> None:
+    region = load_settings(changed(f"{SMS}.quiet_hours", MISSING)).regions["us"]
+    assert (region.channels.sms.quiet_hours_text, region.channels.email.quiet_hours_text) == ("21:00-08:00", "")
+    decided = load_settings(changed(f"{SMS}.quiet_hours", None)).regions["us"]
+    assert decided.channels.sms.quiet_hours_text == ""
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["21:00-08:00", {"from": "21:00"}, {"from": "21:00", "to": "08:00"}, {"from": "24:00", "until": "08:00"}, 21],
+)
+def test_quiet_hours_that_are_no_two_times_are_refused(value: object) -> None:
+    assert problem(f"{EMAIL}.quiet_hours", value) == f"{EMAIL}.quiet_hours: is {json.dumps(value)}; {QUIET_EXPECTED}"
+
+
+@pytest.mark.parametrize("value", [["qa@example.com"], ["*@example.com", "+1202555*", "+12025550143"]])
+def test_a_staging_deployment_names_who_it_may_write_to(value: list[str]) -> None:
+    assert load_settings(changed("regions.us.recipients", value)).regions["us"].recipients == tuple(value)
+
+
+@pytest.mark.parametrize("value", [[], "qa@example.com", ["*"], ["*@"], ["+*"], ["+1*"], ["example.com"], [None]])
+def test_a_list_that_allows_nobody_or_everybody_is_refused(value: object) -> None:
+    expected = f"regions.us.recipients: is {json.dumps(value)}; {RECIPIENTS_EXPECTED}"
+    assert problem("regions.us.recipients", value) == expected
+
+
+def test_whoever_says_nothing_of_recipients_writes_to_everybody() -> None:
+    assert load_settings(changed("regions.us.recipients", MISSING)).regions["us"].recipients is None
