@@ -170,10 +170,10 @@ def test_two_lambdas_that_read_the_row_before_either_claims_it_send_once(
     composer = scene.poller.handler.__self__._consumer.composer  # type: ignore[attr-defined]
     compose = type(composer).compose
 
-    def the_other_lambda_is_quicker(self: Any, delivery: Delivery) -> Any:
+    def the_other_lambda_is_quicker(self: Any, *asked: Any) -> Any:
         monkeypatch.setattr(type(composer), "compose", compose)
         scene.another_poller.invoke({"Records": [second]})
-        return compose(self, delivery)
+        return compose(self, *asked)
 
     monkeypatch.setattr(type(composer), "compose", the_other_lambda_is_quicker)
     assert scene.poller.invoke({"Records": [first]}) == {"batchItemFailures": []}
@@ -191,10 +191,10 @@ def test_a_row_that_failed_and_was_left_waiting_between_look_and_claim_is_no_fau
     compose = type(composer).compose
     scene.provider.will(BUSY)
 
-    def the_other_lambda_is_quicker(self: Any, delivery: Delivery) -> Any:
+    def the_other_lambda_is_quicker(self: Any, *asked: Any) -> Any:
         monkeypatch.setattr(type(composer), "compose", compose)
         scene.another_poller.invoke({"Records": [second]})
-        return compose(self, delivery)
+        return compose(self, *asked)
 
     monkeypatch.setattr(type(composer), "compose", the_other_lambda_is_quicker)
     assert failures(scene.poller.invoke({"Records": [first]})) == 1

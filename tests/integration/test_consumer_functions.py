@@ -80,9 +80,9 @@ def test_an_email_and_a_text_arrive_and_the_rows_say_so(channels: Channels) -> N
     assert channels.email.poll() == channels.sms.poll() == {"batchItemFailures": []}
     (email,), (text,) = channels.emails, channels.texts
     assert email.destinations["ToAddresses"] == [EMAIL_ADDRESS]
-    assert email.subject == "Your week: 1 order, Monday, 16 November to Sunday, 22 November"
+    assert email.subject == "Your week Nov 16\u2009\u2013\u200922: 1 order"
     assert text[0] == PHONE_NUMBER
-    assert text[1].startswith("Your week: 1 order for USD 11.77.")
+    assert text[1].startswith("Your week Nov 16 - 22: 1 order for $11.77.")
     for row in channels.region.deliveries().values():
         assert (row.status, row.attempt, row.accepted_at) == (Status.ACCEPTED, 1, channels.clock())
         assert row.provider_reference
@@ -171,10 +171,7 @@ def test_a_customer_with_six_hundred_activities_gets_a_capped_list_and_so_does_e
     channels.region.add(a_profile("c-quiet"), an_activity())
     channels.send(queued("c-busy"), queued("c-quiet"))
     channels.email.poll()
-    assert sorted(email.subject.split(",")[0] for email in channels.emails) == [
-        "Your week: 1 order",
-        "Your week: 600 orders",
-    ]
+    assert sorted(email.subject.rpartition(": ")[2] for email in channels.emails) == ["1 order", "600 orders"]
     assert {row.status for row in channels.region.deliveries().values()} == {Status.ACCEPTED}
 
 
