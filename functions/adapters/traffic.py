@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ClientError
+from botocore.exceptions import BotoCoreError, ClientError
 
 from functions import names
 from functions.adapters.items import from_item
@@ -77,9 +78,13 @@ class DynamoTraffic:
             seen = self._seen[channel]
 
     def give_back(self, channel: Channel, count: int, *, interval: timedelta, last: datetime) -> None:
-        """Move the clock back by `count` slots, if it still stands where this reservation left it."""
+        """Move the clock back by `count` slots, if it still stands where this reservation left it.
+
+        A courtesy to the next batch: where it fails, this one is still done, and the channel idles for those slots.
+        """
         end = _epoch(last)
-        self._move(channel, end - count * _micros(interval), seen=end)
+        with suppress(ClientError, BotoCoreError):
+            self._move(channel, end - count * _micros(interval), seen=end)
 
     def _move(self, channel: Channel, clock: int, *, seen: int) -> bool:
         moved = self._update(

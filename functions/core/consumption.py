@@ -142,8 +142,11 @@ class Consumer:
         """Record that the last allowed receive failed for a reason of our own; SQS moves the message on."""
         _, delivery_id = read_message(received.body, channel=self.channel)
         row = self.ledger.read([str(delivery_id)]).get(str(delivery_id))
-        if row is not None and row.status in {Status.PLANNED, Status.QUEUED, Status.RETRYABLE}:
-            self.ledger.write(row, exhausted(row, code=code, at=self.clock()))
+        now = self.clock()
+        if row is None or row.status not in {Status.PLANNED, Status.QUEUED, Status.RETRYABLE}:
+            return
+        if row.next_attempt_at is None or row.next_attempt_at <= now:  # else it is put off, and comes back without SQS
+            self.ledger.write(row, exhausted(row, code=code, at=now))
 
     def _finished(self, row: Delivery) -> Disposition | None:
         rejected = row.status is Status.DEAD_LETTER and not row.exhausted()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 from functions.core.delivery import Attempt, Delivery, Failure, FailureClass, SkipReason, Status
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from functions.core.ports import Claim
 
 LEASE_RAN_OUT: Final = "lease_ran_out"
+CONFIRMED: Final = "confirmed"
+DEATHS_IN_A_ROW: Final = 6  # a delivery that so many invocations have died of, one after the other, is given up
 MESSAGE_OVERDUE: Final = timedelta(seconds=60)  # how late a message may come back before its id is published again
 
 
@@ -133,15 +136,21 @@ def abandoned(delivery: Delivery, *, guarantee: Guarantee, at: datetime) -> Deli
     claimed_at ──────── send? ──────── lease_until ── found here: nobody knows whether the provider accepted
     ```
     With a provider that recognises our key it may be tried again; with one that does not, it waits for the provider's
-    event or a person. If it died on the message's last receive, SQS has moved the message and the row is exhausted.
+    event or a person. If it died on the message's last receive, SQS has moved the message and the row is exhausted; so
+    it is after DEATHS_IN_A_ROW, because each time that it is brought back it has a new message, with all its receives.
     """
     unknown = Outcome(OutcomeClass.UNKNOWN, LEASE_RAN_OUT)
-    after = settled(delivery, unknown, guarantee=guarantee, pause_s=None if delivery.last_receive else 0, at=at)
+    given_up = delivery.last_receive or _deaths_before(delivery) + 1 >= DEATHS_IN_A_ROW
+    after = settled(delivery, unknown, guarantee=guarantee, pause_s=None if given_up else 0, at=at)
     return replace(after, attention_at=at) if after.status is Status.RETRYABLE else after
 
 
 def confirmed(delivery: Delivery, reference: str | None, *, at: datetime) -> Delivery:
     """Return the row of a delivery of which the provider, by an event or a look-up, says that it accepted it."""
+    if delivery.status is Status.SENDING:
+        # The event was quicker than the answer, and the invocation may be dead: nobody else will tell of this attempt.
+        attempt = Attempt(delivery.attempt, at, str(OutcomeClass.ACCEPTED), CONFIRMED, POLICY_VERSION)
+        delivery = replace(delivery, history=delivery.remembering(attempt))
     return _accepted(delivery, reference, at=at)
 
 
@@ -163,6 +172,10 @@ def refuted(delivery: Delivery, *, at: datetime) -> Delivery:
 def is_settled_as(current: Delivery | None, after: Delivery) -> bool:
     """Whether a settlement that was refused had taken effect before, its answer having been lost."""
     return current is not None and (current.attempt, current.status) == (after.attempt, after.status)
+
+
+def _deaths_before(delivery: Delivery) -> int:
+    return sum(1 for _ in takewhile(lambda one: one.code == LEASE_RAN_OUT, reversed(delivery.history)))
 
 
 def _remembered(sending: Delivery, outcome: Outcome, rule: Ruling, *, at: datetime) -> Delivery:

@@ -70,10 +70,12 @@ class Sweep:
     uncertain: int = 0
     closed_periods: list[str] = field(default_factory=list)
     oldest_due_at: datetime | None = None
+    periods_seen_open: set[str] = field(default_factory=set)
     unfinished: bool = False
 
     def saw_open(self, row: Delivery) -> None:
-        """Note how long ago the oldest open row fell due."""
+        """Note which week an open row belongs to, and how long ago the oldest one fell due."""
+        self.periods_seen_open.add(row.period)
         if self.oldest_due_at is None or row.due_at < self.oldest_due_at:
             self.oldest_due_at = row.due_at
 
@@ -113,12 +115,19 @@ class Reconciler:
             visit.bring_back_retryable()
             visit.settle_uncertain()
             visit.count_uncertain()
-        if not report.unfinished:
-            self._close_periods(report)
+        self._record_periods(report)
         return report
 
-    def _close_periods(self, report: Sweep) -> None:
-        for period, version in self.periods.all_open().items():
+    def _record_periods(self, report: Sweep) -> None:
+        open_periods = self.periods.all_open()
+        # A planner that died between its rows and this record, or an index that was behind, let one be closed too soon.
+        for period in sorted(report.periods_seen_open - open_periods.keys()):
+            self.periods.open(period, at=self.clock())
+        if not report.unfinished:
+            self._close_periods(open_periods, report)
+
+    def _close_periods(self, open_periods: Mapping[str, int], report: Sweep) -> None:
+        for period, version in open_periods.items():
             if not self.ledger.has_open(period) and self.periods.close(period, version=version, at=self.clock()):
                 report.closed_periods.append(period)
 
