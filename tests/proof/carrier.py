@@ -13,7 +13,7 @@ from functions.core.delivery import Delivery
 from functions.core.envelope import Envelope, fingerprint
 from functions.core.outcome import Dedupe, Guarantee, Outcome, OutcomeClass, Sight, Sighting
 from functions.core.ports import Clock
-from tests.proof.outside import Died, Outside, Side
+from tests.proof.outside import Outside, Side
 
 
 class Kind(StrEnum):
@@ -28,8 +28,8 @@ class Kind(StrEnum):
 
 GUARANTEES: Final = {
     Kind.KEY: Guarantee(Dedupe.WINDOW, window=timedelta(hours=24)),
-    # Shorter than any second try can come: whatever is tried again finds the key forgotten.
-    Kind.KEY_PASSED: Guarantee(Dedupe.WINDOW, window=timedelta(seconds=1)),
+    # Shorter than a lease: a second try finds the key forgotten, or sees it forgotten while it is under way.
+    Kind.KEY_PASSED: Guarantee(Dedupe.WINDOW, window=timedelta(seconds=20)),
     Kind.LOOKUP: Guarantee(Dedupe.LOOKUP, window=timedelta(hours=24), lookup_window=timedelta(hours=48)),
     Kind.NONE: Guarantee(Dedupe.NONE),
     Kind.EVENTS: Guarantee(Dedupe.NONE),
@@ -37,14 +37,15 @@ GUARANTEES: Final = {
 EVENT_AFTER: Final = timedelta(minutes=4)  # later than any lease, so that it finds the row settled or given up
 
 
-class Unheard(StrEnum):
-    """What may happen to an acceptance on its way back."""
+class Mishap(StrEnum):
+    """What may happen to a send, other than an answer."""
 
-    LOST = "lost"  # the answer never arrives
-    DIED = "died"  # nobody is left to hear it
+    LOST = "lost"  # accepted, and the answer never arrives
+    DIED = "died"  # accepted, and nobody is left to hear it
+    CRASHED = "crashed"  # the process died of what it was about to send
 
 
-Answer: TypeAlias = "Outcome | Unheard"
+Answer: TypeAlias = "Outcome | Mishap"
 _UNKNOWN: Final = Outcome(OutcomeClass.UNKNOWN, "ReadTimeoutError")
 
 
@@ -69,11 +70,11 @@ class Carrier:
     answers: deque[Answer] = field(default_factory=deque)
     operations: Counter[str] = field(default_factory=Counter)
     acknowledged: int = 0
+    guarantee: Guarantee = field(init=False)
     keys: dict[str, Key] = field(default_factory=dict)
 
-    @property
-    def guarantee(self) -> Guarantee:
-        return GUARANTEES[self.kind]
+    def __post_init__(self) -> None:
+        self.guarantee = GUARANTEES[self.kind]
 
     def send(self, delivery: Delivery, envelope: Envelope) -> Outcome:
         answer: Outcome = self.outside.reach(_Send(self, delivery, envelope))
@@ -88,13 +89,12 @@ class Carrier:
         answer = self.answers.popleft() if self.answers else None
         if isinstance(answer, Outcome):
             return answer
-        done = self._accept(str(delivery.delivery_id), fingerprint(envelope))
-        if answer is Unheard.LOST:
-            return _UNKNOWN
-        if answer is Unheard.DIED:
+        if answer is Mishap.CRASHED:
             self.outside.kill()
-            raise Died
-        return done
+        done = self._accept(str(delivery.delivery_id), fingerprint(envelope))
+        if answer is Mishap.DIED:
+            self.outside.kill()
+        return _UNKNOWN if answer is Mishap.LOST else done
 
     def sighting(self, delivery_id: str) -> Sighting:
         """Answer a look-up."""
@@ -128,7 +128,7 @@ class _Send:
     envelope: Envelope
     name: str = "provider send"
     sides: tuple[Side, ...] = (
-        *(Side.KILLED_BEFORE, Side.KILLED_AFTER, Side.LANDS_LATE),
+        *(Side.KILLED_BEFORE, Side.KILLED_AFTER, Side.LANDS_LATE, Side.STALLED),
         *(Side.THROTTLED, Side.TIMED_OUT_BEFORE, Side.TIMED_OUT_AFTER, Side.RAISED),
     )
 
@@ -151,7 +151,7 @@ class _LookUp:
     carrier: Carrier
     delivery: Delivery
     name: str = "provider look-up"
-    sides: tuple[Side, ...] = (Side.KILLED_BEFORE, Side.KILLED_AFTER, Side.TIMED_OUT_BEFORE)
+    sides: tuple[Side, ...] = (Side.KILLED_BEFORE, Side.KILLED_AFTER, Side.STALLED, Side.TIMED_OUT_BEFORE)
 
     def perform(self) -> Any:
         return self.carrier.sighting(str(self.delivery.delivery_id))

@@ -8,10 +8,9 @@ from typing import Any, Final
 
 from functions import names
 from functions.adapters.delivery_rows import from_row
-from functions.core.customer import DigestSchedule, Schedule
 from functions.core.delivery import FINISHED, HISTORY_LIMIT, Delivery, Status
-from functions.core.planning import PlanningRules, plan_schedule
 from functions.core.outcome import Dedupe
+from functions.core.planning import PlanningRules, plan_schedule
 from tests.proof.carrier import Kind
 from tests.proof.stories import Story
 from tests.proof.world import World

@@ -20,7 +20,7 @@ from functions.core.delivery import Status
 from tests.fakes.clock import SUNDAY_EVENING
 from tests.proof.carrier import Kind
 from tests.proof.invariants import violations
-from tests.proof.outside import Call, Cut, Side
+from tests.proof.outside import LEAVES_AN_EFFECT, Call, Cut, Meanwhile, Side
 from tests.proof.stories import STORIES, Story
 from tests.proof.world import RestlessError, a_world
 
@@ -36,9 +36,10 @@ class Case:
     process: str = ""
 
     def __str__(self) -> str:
-        where = "uncut" if self.cut is None else f"{self.cut.number:3} {self.process}: {self.call}, {self.cut.side}"
-        twin = " with a twin" if self.cut is not None and self.cut.twin else ""
-        return f"{self.story} | {self.kind} | {where}{twin}"
+        if self.cut is None:
+            return f"{self.story} | {self.kind} | uncut"
+        where = f"{self.cut.number:3} {self.process}: {self.call}, {self.cut.side} {self.cut.meanwhile}"
+        return f"{self.story} | {self.kind} | {where}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +81,19 @@ def judge(case: Case) -> Verdict:
 def cuts_of(base: Verdict) -> Iterator[Case]:
     """Every case that follows from an uncut run."""
     for call in base.calls:
-        for side in call.sides:
-            for twin in (False, True):
-                yield Case(base.case.story, base.case.kind, Cut(call.number, side, twin), call.name, call.process)
-        yield Case(base.case.story, base.case.kind, Cut(call.number, Side.NONE, twin=True), call.name, call.process)
+        for meanwhile, sides in _what_may_happen(base.case.kind, call):
+            for side in sides:
+                cut = Cut(call.number, side, meanwhile)
+                yield Case(base.case.story, base.case.kind, cut, call.name, call.process)
+
+
+def _what_may_happen(kind: Kind, call: Call) -> Iterator[tuple[Meanwhile, Sequence[Side]]]:
+    yield Meanwhile.NOBODY, call.sides
+    yield Meanwhile.TWIN, (Side.NONE, *call.sides)
+    if call.process != "reconciler":
+        yield Meanwhile.SWEEP, (Side.NONE, *(side for side in call.sides if side in LEAVES_AN_EFFECT))
+    if kind is Kind.EVENTS and call.process.endswith("consumer"):
+        yield Meanwhile.EVENT, (Side.NONE, *(side for side in call.sides if side in LEAVES_AN_EFFECT))
 
 
 def uncut(stories: Iterable[Story], kinds: Iterable[Kind]) -> list[Case]:
@@ -125,26 +135,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     bases = list(tell(uncut(stories, [Kind(wanted.kind)] if wanted.kind else Kind), workers=wanted.workers))
     cases = [case for base in bases for case in cuts_of(base) if wanted.process in {None, case.process}]
     if wanted.share < 1:
-        cases = random.Random(wanted.seed).sample(cases, round(len(cases) * wanted.share))
+        cases = random.Random(wanted.seed).sample(cases, round(len(cases) * wanted.share))  # noqa: S311
     tallies = {kind: Tally() for kind in Kind}
     sides: Counter[Side] = Counter(case.cut.side for case in cases if case.cut is not None)
     for verdict in (*bases, *tell(cases, workers=wanted.workers)):
         tallies[verdict.case.kind].count(verdict)
         for one in verdict.violations:
-            print(f"VIOLATION {verdict.case}\n    {one}", flush=True)
+            _say(f"VIOLATION {verdict.case}\n    {one}")
     _report(tallies, sides, bases, time.monotonic() - began)
     return int(any(tally.failed for tally in tallies.values()))
 
 
 def _report(tallies: Mapping[Kind, Tally], sides: Counter[Side], bases: Sequence[Verdict], took_s: float) -> None:
     calls = Counter(call.process for base in bases for call in base.calls)
-    print(f"{len(bases)} stories x kinds, {calls.total()} calls: " + ", ".join(f"{n} {p}" for p, n in calls.items()))
-    print("cut: " + ", ".join(f"{number} {side}" for side, number in sides.items()))
-    print(f"{'provider':24}{'runs':>8}{'violations':>12}{'in doubt, never sent':>22}{'longest to rest':>18}")
+    _say(f"{len(bases)} stories x kinds, {calls.total()} calls: " + ", ".join(f"{n} {p}" for p, n in calls.items()))
+    _say("cut: " + ", ".join(f"{number} {side}" for side, number in sides.items()))
+    _say(f"{'provider':24}{'runs':>8}{'violations':>12}{'in doubt, never sent':>22}{'longest to rest':>18}")
     for kind, tally in tallies.items():
-        print(f"{kind:24}{tally.runs:8}{tally.failed:12}{tally.needless_doubt:22}{tally.slowest!s:>18}")
+        _say(f"{kind:24}{tally.runs:8}{tally.failed:12}{tally.needless_doubt:22}{tally.slowest!s:>18}")
     total, failed = sum(t.runs for t in tallies.values()), sum(t.failed for t in tallies.values())
-    print(f"{sides.total()} cuts, {total} runs, {failed} with violations, {took_s:.0f} s")
+    _say(f"{sides.total()} cuts, {total} runs, {failed} with violations, {took_s:.0f} s")
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -6,13 +6,13 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final, Protocol
+from typing import Any, Final, NoReturn, Protocol
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 
 class Side(StrEnum):
-    """What goes wrong at a call. Killed means as a process dies: nothing that it would still have done has an effect."""
+    """What goes wrong at a call. Killed is as a process dies: nothing that it would still have done has an effect."""
 
     KILLED_BEFORE = "killed before"
     KILLED_AFTER = "killed after"
@@ -21,15 +21,27 @@ class Side(StrEnum):
     TIMED_OUT_BEFORE = "timed out before"
     TIMED_OUT_AFTER = "timed out after"
     REPEATED = "answer lost and asked again"  # what the SDK does below us
-    IN_PART = "done in part"  # an answer of 200 with failed entries in it
+    IN_PART = "done in part"  # 200 with failed entries in it, keys left unread, or an index that has not caught up
     RAISED = "raised after"
-    NONE = "nothing"  # only the twin comes between
+    STALLED = "stalled before"  # the process stands still for most of its life, and then goes on
+    NONE = "nothing"  # only somebody else comes between
 
 
+class Meanwhile(StrEnum):
+    """Who runs, from beginning to end, while a process is about to make a call."""
+
+    NOBODY = "alone"
+    TWIN = "with a twin"  # the same process once more: the same event, the same messages
+    SWEEP = "with a sweep"  # the reconciler
+    EVENT = "with the event"  # the provider's event of what it has accepted so far
+
+
+# Of these the process learns nothing, or too late, while the outside has moved on.
+LEAVES_AN_EFFECT: Final = frozenset({Side.KILLED_AFTER, Side.LANDS_LATE, Side.TIMED_OUT_AFTER})
 KILLED: Final = frozenset({Side.KILLED_BEFORE, Side.KILLED_AFTER, Side.LANDS_LATE})
 
 
-class Died(BaseException):  # noqa: N818 - no error: nothing may handle it
+class Died(BaseException):  # no error: nothing may handle it
     """The process is dead: no handler, no `finally` of it reaches the outside any more."""
 
 
@@ -61,11 +73,11 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """One call of a run, and what goes wrong there. `twin`: the same process runs a second time just before it."""
+    """One call of a run, who runs just before it, and what goes wrong with it."""
 
     number: int
     side: Side
-    twin: bool = False
+    meanwhile: Meanwhile = Meanwhile.NOBODY
 
 
 @dataclass(slots=True)
@@ -85,6 +97,8 @@ class Outside:
     cut: Cut | None = None
     calls: list[Call] = field(default_factory=list)
     late: list[Request] = field(default_factory=list)
+    others: dict[Meanwhile, Callable[[], None]] = field(default_factory=dict)
+    stall: Callable[[], None] = lambda: None
     was_cut: bool = False
     _running: list[Process] = field(default_factory=list)
 
@@ -103,9 +117,10 @@ class Outside:
             self._running.pop()
         return process
 
-    def kill(self) -> None:
-        """Let the running process be dead from here on."""
+    def kill(self) -> NoReturn:
+        """Let the running process die here."""
         self._running[-1].dead = True
+        raise Died
 
     def reach(self, request: Request) -> Any:
         """Let the running process do this, or not."""
@@ -124,14 +139,16 @@ class Outside:
 
     def _cut(self, cut: Cut, process: Process, request: Request) -> Any:
         self.was_cut = True
-        if cut.twin:
-            self.run(f"{process.name} (twin)", process.again, again=process.again)
-        if cut.side is Side.NONE:
+        if cut.meanwhile is not Meanwhile.NOBODY:
+            work = process.again if cut.meanwhile is Meanwhile.TWIN else self.others[cut.meanwhile]
+            self.run(f"{process.name} {cut.meanwhile}", work, again=work)
+        if cut.side is Side.STALLED:
+            self.stall()
+        if cut.side in {Side.NONE, Side.STALLED}:
             return request.perform()
         if cut.side in KILLED:
-            process.dead = True
             self._leave_behind(cut.side, request)
-            raise Died
+            self.kill()
         if cut.side is Side.REPEATED:
             perform_quietly(request)
             return request.perform()

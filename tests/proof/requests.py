@@ -14,9 +14,9 @@ from botocore.exceptions import ClientError, ReadTimeoutError
 from tests.proof.outside import Outside, Side, perform_quietly
 
 _READS: Final = frozenset({"GetItem", "BatchGetItem", "Query", "GetQueueAttributes"})
-_READ_SIDES: Final = (Side.KILLED_BEFORE, Side.KILLED_AFTER, Side.THROTTLED, Side.TIMED_OUT_BEFORE)
+_READ_SIDES: Final = (Side.KILLED_BEFORE, Side.KILLED_AFTER, Side.STALLED, Side.THROTTLED, Side.TIMED_OUT_BEFORE)
 _WRITE_SIDES: Final = (
-    *(Side.KILLED_BEFORE, Side.KILLED_AFTER, Side.LANDS_LATE),
+    *(Side.KILLED_BEFORE, Side.KILLED_AFTER, Side.LANDS_LATE, Side.STALLED),
     *(Side.THROTTLED, Side.TIMED_OUT_BEFORE, Side.TIMED_OUT_AFTER, Side.REPEATED),
 )
 # A transaction carries a token that the SDK makes once for all its own tries, so a repeated one has no second effect.
@@ -41,10 +41,11 @@ class AwsRequest:
 
     @property
     def sides(self) -> tuple[Side, ...]:
-        sides = _READ_SIDES if self.operation in _READS else _WRITE_SIDES
+        sides: tuple[Side, ...] = _READ_SIDES if self.operation in _READS else _WRITE_SIDES
         if self.operation in _SAFE_TO_REPEAT:
             sides = tuple(side for side in sides if side is not Side.REPEATED)
-        return (*sides, Side.IN_PART) if self.operation in _IN_PARTS else sides
+        in_part = self.operation in _IN_PARTS or "IndexName" in self.parameters
+        return (*sides, Side.IN_PART) if in_part else sides
 
     def perform(self) -> Any:
         return self.original(self.client, self.operation, self.parameters)
@@ -66,6 +67,8 @@ class AwsRequest:
         if self.operation == "BatchGetItem":
             ((table, wanted),) = self.parameters["RequestItems"].items()
             return {"Responses": {table: []}, "UnprocessedKeys": {table: wanted}}
+        if self.operation == "Query":
+            return {"Items": [], "Count": 0}  # an index is behind its table
         taken, refused = self.parameters["Entries"][:1], self.parameters["Entries"][1:]
         answer = self.original(self.client, self.operation, self.parameters | {"Entries": taken})
         failed = [{"Id": one["Id"], "Code": "InternalError", "SenderFault": False} for one in refused]

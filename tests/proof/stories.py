@@ -13,7 +13,7 @@ from functions.core.identity import Channel, Topic
 from functions.core.outcome import Outcome, OutcomeClass
 from tests.fakes.clock import SUNDAY_EVENING
 from tests.fakes.examples import EVERYTHING_WANTED, a_digest_schedule, a_profile, a_reminder, an_activity
-from tests.proof.carrier import Kind, Unheard
+from tests.proof.carrier import Kind, Mishap
 from tests.proof.world import World
 
 EVERY_KIND: Final = tuple(Kind)
@@ -61,18 +61,23 @@ def with_a_reminder(world: World) -> None:
 
 def answer_lost(world: World) -> None:
     _two_customers(world)
-    world.carrier.answers.append(Unheard.LOST)
+    world.carrier.answers.append(Mishap.LOST)
+
+
+def window_passes_while_trying_again(world: World) -> None:
+    answer_lost(world)
+    world.carrier.guarantee = replace(world.carrier.guarantee, window=timedelta(seconds=40))
 
 
 def died_after_acceptance(world: World) -> None:
     _one_customer(world)
-    world.carrier.answers.append(Unheard.DIED)
+    world.carrier.answers.append(Mishap.DIED)
 
 
 def event_before_settlement(world: World) -> None:
     _one_customer(world)
     world.event_after = timedelta(milliseconds=20)
-    world.carrier.answers.append(Unheard.LOST)
+    world.carrier.answers.append(Mishap.LOST)
 
 
 def throttled(world: World) -> None:
@@ -93,13 +98,18 @@ def rejected(world: World) -> None:
 def halted_and_resumed(world: World) -> None:
     _two_customers(world)
     world.carrier.answers.append(REFUSED)
-    world.happens(SUNDAY_EVENING + timedelta(minutes=12), lambda: world.traffic.resume(world.channel))
+    world.happens(SUNDAY_EVENING + timedelta(minutes=3), lambda: world.traffic.resume(world.channel))
 
 
 def exhausted_and_redriven(world: World) -> None:
     _one_customer(world)
     world.carrier.answers.extend([UNAVAILABLE] * 6)
     world.happens(SUNDAY_EVENING + timedelta(hours=6), world.redrive)
+
+
+def dies_of_it_every_time(world: World) -> None:
+    _one_customer(world)
+    world.carrier.answers.extend([Mishap.CRASHED] * 50)
 
 
 def messages_lost(world: World) -> None:
@@ -130,7 +140,7 @@ def opted_out_after_planning(world: World) -> None:
 
 def changed_between_attempts(world: World) -> None:
     _one_customer(world)
-    world.carrier.answers.append(Unheard.LOST)
+    world.carrier.answers.append(Mishap.LOST)
     world.happens(SUNDAY_EVENING + timedelta(seconds=1), lambda: world.region.add(a_profile("c-1"), an_activity("a-2")))
 
 
@@ -141,13 +151,28 @@ STORIES: Final = {
         Story("text messages", straight, (Kind.NONE, Kind.EVENTS), channel=Channel.SMS),
         Story("with a reminder", with_a_reminder, (Kind.KEY, Kind.NONE)),
         Story("answer lost", answer_lost),
+        Story("window passes while trying again", window_passes_while_trying_again, (Kind.KEY_PASSED,)),
         Story("died after acceptance", died_after_acceptance),
         Story("event before settlement", event_before_settlement, (Kind.EVENTS,)),
         Story("throttled", throttled, (Kind.KEY, Kind.NONE)),
         Story("unavailable once", unavailable_once),
         Story("rejected", rejected, (Kind.KEY, Kind.NONE), ends=frozenset({Status.DEAD_LETTER})),
         Story("halted and resumed", halted_and_resumed, (Kind.KEY, Kind.NONE)),
-        Story("exhausted and redriven", exhausted_and_redriven, (Kind.KEY, Kind.NONE), may_leave_dead_letters=True),
+        Story(
+            "exhausted and redriven",
+            exhausted_and_redriven,
+            (Kind.KEY, Kind.NONE),
+            may_be_uncertain=True,
+            may_leave_dead_letters=True,
+        ),
+        Story(
+            "dies of it every time",
+            dies_of_it_every_time,
+            (Kind.KEY, Kind.LOOKUP, Kind.NONE),
+            ends=frozenset({Status.DEAD_LETTER}),
+            may_be_uncertain=True,
+            may_leave_dead_letters=True,
+        ),
         Story("messages lost", messages_lost, (Kind.KEY, Kind.NONE)),
         Story("messages doubled", messages_doubled),
         Story("too late", too_late, (Kind.KEY, Kind.NONE), ends=frozenset({Status.EXPIRED})),

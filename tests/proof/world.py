@@ -36,25 +36,21 @@ from functions.core.instants import from_text, to_text
 from functions.core.settlement import confirmed
 from functions.reconciler.reconciler import ChannelRules
 from tests.fakes.clock import SUNDAY_EVENING
-from tests.fakes.lambda_context import FakeLambdaContext
-from tests.integration.lambda_poller import sqs_record
-from tests.integration.region import (
+from tests.fakes.environment import (
     ACCOUNT,
     CONTROL,
     CUSTOMERS,
     DELIVERIES,
     ENVIRONMENT,
     REGION,
-    Clock,
-    Region,
     channel_environment,
-    dead_letter_url,
-    make_queues,
-    make_table,
     queue_url,
 )
+from tests.fakes.lambda_context import FakeLambdaContext
+from tests.integration.lambda_poller import sqs_record
+from tests.integration.region import Clock, Region, make_queues, make_table
 from tests.proof.carrier import EVENT_AFTER, Carrier, Kind
-from tests.proof.outside import Cut, Outside, Process, perform_quietly
+from tests.proof.outside import Cut, Meanwhile, Outside, Process, perform_quietly
 from tests.proof.requests import intercepted
 
 PLANNER_EVERY: Final = timedelta(minutes=5)
@@ -66,6 +62,7 @@ CONSUMER_TIMEOUT: Final = timedelta(seconds=30)
 WAKE_UP_TIMEOUT: Final = timedelta(seconds=50)
 BATCH: Final = 10
 ROUNDS: Final = 400
+STALL: Final = timedelta(seconds=15)  # within a consumer's 30 seconds, so that it lives to go on
 A_MILLISECOND: Final = timedelta(milliseconds=1)
 ONE_SHARD: Final = {names.ENV_SHARDS: "1"}
 
@@ -108,7 +105,8 @@ class World:
     def __init__(self, kind: Kind, channel: Channel, cut: Cut | None, clock: Clock) -> None:
         self.clock = clock
         self.channel = channel
-        self.outside = Outside(cut)
+        self.outside = Outside(cut, stall=lambda: _pass(clock, STALL.total_seconds()))
+        self.outside.others = {Meanwhile.SWEEP: self._sweep_once, Meanwhile.EVENT: self._hear_everything}
         self.carrier = Carrier(kind, self.outside, clock, self._accepted)
         self.region = Region(dynamodb(), sqs(), shards=1)
         self.ledger = self.region.ledger
@@ -124,6 +122,7 @@ class World:
         self._request_ids = (f"request-{number}" for number in count(1))
         self._order = count()
         self._sweep_again = False
+        self._unheard: dict[str, str] = {}
         self.wake_planner(clock())
 
     # --- what a story may do ---
@@ -218,10 +217,9 @@ class World:
         with mock.patch.object(self._planner, "planner", self._one_shard_planner()):
             ended = self._run("planner", work, again)
         wake_up.tries += 1
-        if ended.dead or ended.error is not None:
-            if wake_up.tries < ASYNC_TRIES:
-                wake_up.at = self.clock() + wake_up.tries * timedelta(minutes=1)
-                self._wake_ups.append(wake_up)
+        if (ended.dead or ended.error is not None) and wake_up.tries < ASYNC_TRIES:
+            wake_up.at = self.clock() + wake_up.tries * timedelta(minutes=1)
+            self._wake_ups.append(wake_up)
         if not self._wake_ups and self._due_schedules():
             self.wake_planner(_next_on(SUNDAY_EVENING, PLANNER_EVERY, self.clock()))
 
@@ -258,12 +256,12 @@ class World:
                     sqs().delete_message(QueueUrl=queue_url(self.channel), ReceiptHandle=record["receiptHandle"])
 
     def _sweep(self) -> None:
-        def work() -> None:
-            self._reconciler.handler({}, self._context(next(self._request_ids), WAKE_UP_TIMEOUT))
-
-        with mock.patch.object(self._reconciler, "reconciler", self._one_channel_reconciler()):
-            ended = self._run("reconciler", work, work)
+        ended = self._run("reconciler", self._sweep_once, self._sweep_once)
         self._sweep_again = ended.dead or ended.error is not None
+
+    def _sweep_once(self) -> None:
+        with mock.patch.object(self._reconciler, "reconciler", self._one_channel_reconciler()):
+            self._reconciler.handler({}, self._context(next(self._request_ids), WAKE_UP_TIMEOUT))
 
     def _run(self, name: str, work: Callable[[], None], again: Callable[[], None]) -> Process:
         ended = self.outside.run(name, work, again=again)
@@ -274,7 +272,12 @@ class World:
 
     def _accepted(self, delivery_id: str, reference: str) -> None:
         if self.carrier.kind is Kind.EVENTS:
+            self._unheard[delivery_id] = reference
             self.happens(self.clock() + self.event_after, lambda: self._hear(delivery_id, reference))
+
+    def _hear_everything(self) -> None:
+        for delivery_id, reference in self._unheard.items():
+            self._hear(delivery_id, reference)
 
     def _hear(self, delivery_id: str, reference: str) -> None:
         """Take the provider's event for what it says, as often as it takes."""
@@ -290,7 +293,8 @@ class World:
         return not busy and not self._something_to_sweep(in_future=True)
 
     def _next(self) -> datetime:
-        times = [one.at for one in (*self._happenings[:1], *self._wake_ups)]
+        times = [one.at for one in self._happenings[:1]]
+        times += [one.at for one in self._wake_ups]
         times += [max(_seen_at(message) + A_MILLISECOND, self.consumers_from) for message in self._messages()]
         times += [
             _next_on(RECONCILER_AT, RECONCILER_EVERY, max(at, self.clock() + A_MILLISECOND)) for at in self._sweeps()
