@@ -40,7 +40,7 @@ from stacks.settings import SettingsError
 
 OUT: Final = cdk.ROOT / "out" / "demo"
 INTERRUPTED: Final = 130
-BATCH: Final = 4
+BATCHES: Final = 8  # messages in a batch of the one channel, or of both together
 SHORTEST_ATTENTION_S: Final = 60
 ATTENTION_S_PER_DELIVERY: Final = 1 / 40
 
@@ -193,15 +193,17 @@ class Demo:
 def write_settings(marketplace: Marketplace, path: Path) -> Path:
     """Write the local run's settings with what so many consumers on one small machine need; returns the path.
 
-    A batch that its function has no time for comes back and uses up a receive, so batches are small. And the reconciler
-    leaves open deliveries alone for as long as all of them take: looking after each one costs as much as sending it.
+    A batch that its function has no time for comes back and uses up a receive, so the more consumers share the machine,
+    the smaller are their batches. And the reconciler leaves open deliveries alone for as long as all of them take:
+    looking after each one costs as much as sending it.
     """
     settings = json.loads(cdk.SETTINGS.read_text(encoding="utf-8"))
     deliveries = sum(len(person.addresses) for person in marketplace.people)
+    channels = len({channel for person in marketplace.people for channel in person.addresses})
     for region in settings["regions"].values():
         region["attention_after_s"] = max(SHORTEST_ATTENTION_S, round(deliveries * ATTENTION_S_PER_DELIVERY))
         for channel in region["channels"].values():
-            channel["batch_size"] = BATCH
+            channel["batch_size"] = BATCHES // channels
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
     return path

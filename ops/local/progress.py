@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Final, Self
 
 import psutil
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, Group
 from rich.live import Live
 from rich.progress import Progress as Bar
 from rich.progress_bar import ProgressBar
@@ -64,13 +64,16 @@ class Progress:
             self._live.stop()
             self._live = None
 
-    def show(self, counted: Mapping[str, Census], expected: Expectations) -> None:
-        """Show where the deliveries stand."""
+    def show(self, counted: Mapping[str, Census], expected: Expectations, messages: int) -> None:
+        """Show where the deliveries stand, and how many messages the queues still hold."""
         if self._live is not None:
-            self._live.update(self._table(counted, expected), refresh=True)
+            self._live.update(Group(self._table(counted, expected), self._foot(messages)), refresh=True)
         elif time.monotonic() - self._plain_at >= PLAIN_LINE_EVERY_S:
             self._plain_at = time.monotonic()
-            self.step(self._line(counted, expected))
+            self.step(f"{self._line(counted, expected)}; {messages:,} messages left")
+
+    def _foot(self, messages: int) -> Text:
+        return Text(f"{messages:,} messages in the queues, after {self.elapsed_s:.0f} s", style="dim")
 
     def _line(self, counted: Mapping[str, Census], expected: Expectations) -> str:
         return ", ".join(
@@ -78,7 +81,7 @@ class Progress:
             for region, channels in expected.items()
         )
 
-    def _table(self, counted: Mapping[str, Census], expected: Expectations) -> RenderableType:
+    def _table(self, counted: Mapping[str, Census], expected: Expectations) -> Table:
         table = Table(box=None, pad_edge=False, header_style="dim")
         table.add_column("")
         table.add_column("")
@@ -97,7 +100,7 @@ class Progress:
                     f"{max(0, expectation.selected - done):,}",
                     f"{expectation.selected:,}",
                 )
-        return Group(table, Text(f"{self.elapsed_s:.0f} s", style="dim"))
+        return table
 
 
 def _share(census: Census, channel: Channel, expectation: Expectation) -> str:

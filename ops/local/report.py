@@ -23,6 +23,7 @@ from ops.local.reckoning import Check, Funnel, Latency, RegionEvidence, RegionRe
 
 TEMPLATES: Final = Path(__file__).with_name("templates")
 CURVE_POINTS: Final = 120
+LONG_MS: Final = 100_000  # from here on tenths of a second say nothing
 LATENCY_IS: Final = "milliseconds from selected_at, when the planner wrote the row, to accepted_at; nearest rank"
 PLANNER_MS_IS: Final = (
     "milliseconds of Lambda time in which at least one invocation was planning, as its log reports them"
@@ -145,7 +146,9 @@ def _percentiles(latency: Latency) -> tuple[int | None, int | None, int | None]:
 
 
 def _seconds(milliseconds: int | None) -> str:
-    return "none" if milliseconds is None else f"{milliseconds / 1000:.1f} s"
+    if milliseconds is None:
+        return "none"
+    return f"{milliseconds / 1000:.1f} s" if milliseconds < LONG_MS else f"{milliseconds / 1000:.0f} s"
 
 
 # --- for people -------------------------------------------------------------------------------------------------------

@@ -35,12 +35,12 @@ from ops.local.reckoning import Received, RegionEvidence
 from ops.local.running_region import Census, LogLine, RunningRegion, busy_spans
 
 STEP_S: Final = 0.4
-QUICKEST_LOOK_S: Final = 0.8
+QUICKEST_LOOK_S: Final = 1.0
 # What waits is counted, at some cost, only when so few are missing or nothing has been finished for so long.
 NEARLY_ALL: Final = 30
 RESTING_AFTER_S: Final = 5
 # Looking costs the emulator time that the run needs: so many times what a look took is waited for until the next.
-LOOK_SHARE: Final = 6
+LOOK_SHARE: Final = 15
 # Longer than a message is hidden after its consumer died, twice.
 STALLED_AFTER_S: Final = 120
 # One region loses a function; the other shows what the same week is like without.
@@ -112,6 +112,7 @@ class Week:
         self._moved_at = time.monotonic()
         self._finished: dict[str, Census] = {}
         self._counted: dict[str, Census] = {}
+        self._waiting: dict[str, int] = {}
 
     def _planned_injections(self, region: RunningRegion) -> Injections:
         someone = next(
@@ -209,17 +210,20 @@ class Week:
             missing = sum(one.selected for one in self._expected.get(name, {}).values()) - counted.ends.total()
             rests = time.monotonic() - self._moved_at > RESTING_AFTER_S
             self._counted[name] = region.census(self._period) if missing < NEARLY_ALL or rests else counted
-        self._progress.show(self._counted, self._expected)
+        self._waiting = {name: self._messages_waiting(name) for name in self._regions}
+        self._progress.show(self._counted, self._expected, sum(self._waiting.values()))
+
+    def _messages_waiting(self, name: str) -> int:
+        region = self._regions[name]
+        return sum(region.backlog(region.queue(channel)) for channel in Channel)
 
     def _is_quiet(self) -> bool:
-        return all(self._is_quiet_in(name) for name in self._regions)
-
-    def _is_quiet_in(self, name: str) -> bool:
-        census, expected = self._counted[name], self._expected.get(name, {})
-        if any(census.finished(channel) < expectation.selected for channel, expectation in expected.items()):
-            return False
-        region = self._regions[name]
-        return not any(region.backlog(region.queue(channel)) for channel in Channel)
+        finished = all(
+            self._counted[name].finished(channel) >= expectation.selected
+            for name, channels in self._expected.items()
+            for channel, expectation in channels.items()
+        )
+        return finished and not any(self._waiting.values())
 
     def _fail_if_stalled(self) -> None:
         if time.monotonic() - self._moved_at < STALLED_AFTER_S:
@@ -279,7 +283,7 @@ class Week:
             received=aftermath.received,
             dead_letters=frozenset(message.message_id for message in dead),
             injected=frozenset(one.message_id for one in poison if one.message_id is not None),
-            left_in_queues=sum(region.backlog(region.queue(channel)) for channel in Channel),
+            left_in_queues=self._messages_waiting(region.name),
             personal_data_in_logs=personal.count_in(line.text for line in aftermath.lines) + outside[0],
             log_lines=len(aftermath.lines) + outside[1],
             planner_ms=planner_ms(aftermath.lines),
