@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from functions.names import LANGUAGES
 from stacks.settings import HOUR_S, Target
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -29,6 +30,10 @@ LAMBDA_PLATFORM: Final = "aarch64-manylinux2014"
 # Services that the functions call. botocore describes every service there is, 20 MB of them zipped.
 AWS_SERVICES: Final = frozenset({"dynamodb", "secretsmanager", "sesv2", "sns", "sqs"})
 _SERVICE_MODELS: Final = frozenset({("botocore", "data"), ("boto3", "data")})
+# How days, amounts and plurals are written in our languages, and what all languages share. Babel knows a thousand more,
+# 30 MB of them.
+_LOCALES: Final = frozenset({"root.dat", *(f"{language}.dat" for language in LANGUAGES)})
+_LOCALE_DATA: Final = ("babel", "locale-data")
 # What installers write about themselves and the machine; it differs where the code does not.
 _INSTALLER_NOTES: Final = frozenset({"RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json"})
 _SCRIPTS: Final = "bin"
@@ -161,6 +166,8 @@ def _files_below(folder: Path) -> Iterator[tuple[PurePosixPath, Path]]:
 def _is_left_out(name: PurePosixPath) -> bool:
     if name.parts[:2] in _SERVICE_MODELS and len(name.parts) > 3:  # noqa: PLR2004 - botocore/data/<service>/...
         return name.parts[2] not in AWS_SERVICES or name.name.startswith("examples-")
+    if name.parts[:2] == _LOCALE_DATA and name.suffix == ".dat":
+        return name.name not in _LOCALES
     if name.parent.suffix == ".dist-info":
         return name.name in _INSTALLER_NOTES
     return name.parts[0] == _SCRIPTS

@@ -7,7 +7,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from functions.core.calendar import period_bounds, zone
-from functions.core.content import digest_context, render_digest, render_reminder
+from functions.core.content import SMS_SEGMENTS, digest_context, reminder_context, render_digest, render_reminder
 from functions.core.delivery import SkipReason
 from functions.core.eligibility import reason_to_skip
 from functions.core.identity import Topic
@@ -42,7 +42,8 @@ class Moment:
 class Composer:
     """Reads the customer consistently, asks whether the delivery may be sent, and renders it.
 
-    `quiet_hours` None: the channel has none. `allow_list` None: everybody may be written to.
+    `quiet_hours` None: the channel has none. `allow_list` None: everybody may be written to. `sms_segments`: how
+    long a text message may be.
     """
 
     customers: Customers
@@ -50,6 +51,7 @@ class Composer:
     site_url: str
     quiet_hours: QuietHours | None = None
     allow_list: AllowList | None = None
+    sms_segments: int = SMS_SEGMENTS
 
     def compose(self, delivery: Delivery, moment: Moment) -> Envelope | SkipReason | Quiet:
         """Return the finished message, or why there is none, or until when the person is to be left alone."""
@@ -77,6 +79,7 @@ class Composer:
             channel=channel,
             to=profile.addresses[channel],
             sender=self.sender,
+            sms_segments=self.sms_segments,
         )
 
     def _reminder(self, delivery: Delivery, moment: Moment) -> Envelope | SkipReason | Quiet:
@@ -92,12 +95,12 @@ class Composer:
             return quiet
         channel = delivery.delivery_id.channel
         return render_reminder(
-            reminder,
+            reminder_context(reminder, profile=profile, site_url=self.site_url),
             template_id=delivery.template_id,
             channel=channel,
             to=profile.addresses[channel],
             sender=self.sender,
-            site_url=self.site_url,
+            sms_segments=self.sms_segments,
         )
 
     def _reason_to_skip(self, delivery: Delivery, profile: Profile | None) -> SkipReason | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from functions.names import LANGUAGES
 from stacks.bundling import AWS_SERVICES, Dependencies, NotPreparedError, bundle
 from stacks.settings import Target
 from tests.infrastructure.templates import ROOT
@@ -39,6 +40,11 @@ def project(tmp_path: Path) -> Path:
         "build/lambda-aws/botocore/data/endpoints.json": "{}\n",
         "build/lambda-aws/botocore/data/sqs/2012-11-05/service-2.json": "{}\n",
         "build/lambda-aws/botocore/data/ec2/2016-11-15/service-2.json": "{}\n",
+        "build/lambda-aws/babel/locale-data/root.dat": "all\n",
+        "build/lambda-aws/babel/locale-data/de.dat": "Deutsch\n",
+        "build/lambda-aws/babel/locale-data/de_AT.dat": "of Austria\n",
+        "build/lambda-aws/babel/locale-data/ja.dat": "of Japan\n",
+        "build/lambda-aws/babel/locale-data/LICENSE.unicode": "of CLDR\n",
     }.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -85,10 +91,13 @@ def test_a_renamed_file_is_deployed(project: Path) -> None:
     assert bundle(Target.AWS, project) != before
 
 
-def test_a_bundle_holds_code_templates_and_the_services_that_are_called_and_nothing_of_this_machine(
+def test_a_bundle_holds_code_templates_our_languages_the_services_that_are_called_and_nothing_of_this_machine(
     project: Path,
 ) -> None:
     assert members(bundle(Target.AWS, project)) == [
+        "babel/locale-data/LICENSE.unicode",
+        "babel/locale-data/de.dat",
+        "babel/locale-data/root.dat",
         "botocore/data/endpoints.json",
         "botocore/data/sqs/2012-11-05/service-2.json",
         "functions/__init__.py",
@@ -128,6 +137,24 @@ def test_every_client_that_the_functions_make_is_in_the_bundle() -> None:
     assert {"dynamodb", "sqs"} <= called <= AWS_SERVICES
 
 
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The emulator's bundle, because this machine can run it; what is left out is the same in both."""
+    folder = tmp_path_factory.mktemp("bundle")
+    with zipfile.ZipFile(bundle(Target.EMULATOR)) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+def run_alone(folder: Path, program: str, *arguments: str) -> None:
+    """Run with nothing but a folder: without the packages of this Python, its environment, and its user's."""
+    program = f"import sys; sys.path.insert(0, {str(folder)!r})\n{program}"
+    command = [sys.executable, "-I", "-S", "-W", "error", "-c", program, str(folder), *arguments]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=folder)
+    assert done.stderr == ""
+    assert done.returncode == 0
+
+
 USE_EVERY_CLIENT = """
 import boto3, botocore, jinja2, jmespath, pydantic, sys, zoneinfo
 import aws_lambda_powertools.utilities.batch, aws_lambda_powertools.utilities.idempotency
@@ -145,15 +172,24 @@ for service in sys.argv[2:]:
 """
 
 
-def test_every_client_works_with_what_the_bundle_has_of_it(tmp_path: Path) -> None:
-    """The emulator's bundle, because this machine can run it; what is left out is the same in both."""
-    with zipfile.ZipFile(bundle(Target.EMULATOR)) as archive:
-        archive.extractall(tmp_path)
-    # Alone: without the packages of this Python, its environment, and its user's.
-    command = [sys.executable, "-I", "-S", "-W", "error", "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"]
-    command[-1] += USE_EVERY_CLIENT
-    done = subprocess.run(
-        [*command, str(tmp_path), *sorted(AWS_SERVICES)], check=False, capture_output=True, text=True, cwd=tmp_path
-    )
-    assert done.stderr == ""
-    assert done.returncode == 0
+def test_every_client_works_with_what_the_bundle_has_of_it(unpacked: Path) -> None:
+    run_alone(unpacked, USE_EVERY_CLIENT, *sorted(AWS_SERVICES))
+
+
+WRITE_IN_EVERY_LANGUAGE = """
+import datetime, sys
+import babel
+from functions.core.content.language import language_of
+assert babel.__file__.startswith(sys.argv[1]), babel.__file__
+monday = datetime.date(2026, 11, 16)
+for code in sys.argv[2:]:
+    language = language_of(code)
+    assert language.code == code
+    assert language.day(monday, "EEEE, d MMMM"), language.days(monday, monday + datetime.timedelta(days=6), "MMMd")
+    assert language.money(123456, "EUR"), language.listed(["a", "b"])
+    assert language.plural_form(2) == "other"
+"""
+
+
+def test_every_language_can_be_written_with_what_the_bundle_has_of_it(unpacked: Path) -> None:
+    run_alone(unpacked, WRITE_IN_EVERY_LANGUAGE, *LANGUAGES)

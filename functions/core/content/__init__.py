@@ -1,0 +1,20 @@
+"""From what happened to a finished message: facts, then words, then bytes.
+
+`digest` and `reminder` gather what there is to say into one context; `rendering` writes every form of a message from
+it; `language` and `catalogue` know how it is said.
+"""
+
+from functions.core.content.digest import LISTED, DigestContext, digest_context
+from functions.core.content.reminder import ReminderContext, reminder_context
+from functions.core.content.rendering import SMS_SEGMENTS, render_digest, render_reminder
+
+__all__ = [
+    "LISTED",
+    "SMS_SEGMENTS",
+    "DigestContext",
+    "ReminderContext",
+    "digest_context",
+    "reminder_context",
+    "render_digest",
+    "render_reminder",
+]
