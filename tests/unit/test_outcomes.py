@@ -135,6 +135,14 @@ def test_the_providers_own_wish_is_met_and_never_shortened() -> None:
         assert after.next_attempt_at == wish
 
 
+def test_a_provider_that_wants_to_be_left_alone_beyond_the_expiry_is_not_waited_for() -> None:
+    row = a_sending_delivery()
+    busy = Outcome(OutcomeClass.UNAVAILABLE, "service_unavailable", retry_at=row.expires_at + timedelta(hours=1))
+    after = settled(row, busy, guarantee=NO_KEYS, pause_s=30, at=NOW)
+    assert after.next_attempt_at == row.expires_at
+    assert after.attention_at == row.expires_at + MESSAGE_OVERDUE
+
+
 @pytest.mark.parametrize("outcome", [OutcomeClass.UNAVAILABLE])
 def test_a_passing_failure_on_the_last_receive_is_exhausted(outcome: OutcomeClass) -> None:
     after = settled(a_sending_delivery(), Outcome(outcome, "Code"), guarantee=NO_KEYS, pause_s=None, at=NOW)
