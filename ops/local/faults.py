@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final, Protocol
@@ -297,9 +297,12 @@ class KilledConsumer:
     worker between two batches changes nothing and is tried again.
     """
 
-    def __init__(self, region: RunningRegion, channel: Channel) -> None:
+    def __init__(
+        self, region: RunningRegion, channel: Channel, *, clock_s: Callable[[], float] = time.monotonic
+    ) -> None:
         self._region = region
         self._channel = channel
+        self._clock_s = clock_s
         self._kills = 0
         self._killed_at: float | None = None
         self._suspects: dict[str, str] = {}  # message id -> delivery id, in flight when the worker was killed
@@ -314,7 +317,7 @@ class KilledConsumer:
     def step(self) -> None:
         if self._is_over:
             return
-        since_kill = 0.0 if self._killed_at is None else time.monotonic() - self._killed_at
+        since_kill = 0.0 if self._killed_at is None else self._clock_s() - self._killed_at
         if self._killed_at is None:
             self._kill()
         elif since_kill >= KILL_SHOWS_AFTER_S:
@@ -327,7 +330,7 @@ class KilledConsumer:
             return
         workers[0].kill()
         self._kills += 1
-        self._killed_at = time.monotonic()
+        self._killed_at = self._clock_s()
         self._suspects = in_flight
 
     def _look(self) -> None:

@@ -16,8 +16,8 @@ from functions.core.delivery import Status
 from functions.core.identity import Channel
 from ops.local.emulator import Email, Text
 from ops.local.faults import Fault
-from ops.local.marketplace import generate
-from ops.local.reckoning import Expectation, RegionEvidence, reckon
+from ops.local.marketplace import Expectation, generate
+from ops.local.reckoning import RegionEvidence, reckon
 from ops.local.report import Run, answer, as_html, as_json, example_of, summary_table, write_report
 from tests.unit.test_demo_reckoning import ALL_WELL, MESSAGES, a_row, with_rows
 
