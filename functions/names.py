@@ -35,6 +35,9 @@ PERIOD: Final = "period"  # projected into the index, so that a week's open rows
 PERIOD_INDEX: Final = "by_period"
 PERIOD_SHARD: Final = "period_shard"  # "<period>#<shard>"
 PERIOD_END: Final = "period_end"  # "<end state>#<channel>#<reason>"
+# Projected into the index, so that a week's receipts can be counted, and those that are missing.
+ACCEPTED_AT: Final = "accepted_at"
+RECEIPT_OUTCOME: Final = "receipt_outcome"  # a conclusive receipt's state
 
 # Environment of the functions.
 ENV_DATA_REGION: Final = "DATA_REGION"
@@ -59,6 +62,12 @@ ENV_SILENCE_AFTER_S: Final = "SILENCE_AFTER_S"
 ENV_EXPIRES_AFTER_S: Final = "EXPIRES_AFTER_S"
 ENV_MAX_LATENESS_S: Final = "MAX_LATENESS_S"
 ENV_KEEP_DELIVERIES_DAYS: Final = "KEEP_DELIVERIES_DAYS"
+ENV_RECEIPTS_QUEUE_URL: Final = "RECEIPTS_QUEUE_URL"
+ENV_SOFT_BOUNCES: Final = "SOFT_BOUNCES"
+ENV_SOFT_BOUNCE_WINDOW_S: Final = "SOFT_BOUNCE_WINDOW_S"
+ENV_WEBHOOK_SECRET: Final = "WEBHOOK_SECRET"  # noqa: S105 - the name of one, in Secrets Manager
+ENV_RECEIPT_CHANNELS: Final = "RECEIPT_CHANNELS"  # channels whose provider tells what became of messages: "email,sms"
+ENV_RECEIPT_SILENCE_S: Final = "RECEIPT_SILENCE_S"
 
 
 def queue_url_env(channel: str) -> str:
@@ -92,6 +101,11 @@ OUTPUT_RECONCILER_SCHEDULE: Final = "ReconcilerSchedule"
 OUTPUT_DASHBOARD: Final = "Dashboard"
 OUTPUT_ALARM_TOPIC: Final = "AlarmTopic"
 OUTPUT_SHARDS: Final = "Shards"
+OUTPUT_RECEIPTS_QUEUE: Final = "ReceiptsQueue"
+OUTPUT_RECEIPTS_DEAD_LETTER_QUEUE: Final = "ReceiptsDeadLetterQueue"
+OUTPUT_RECEIPTS_FUNCTION: Final = "ReceiptsFunction"
+OUTPUT_RECEIPT_INTAKE_FUNCTION: Final = "ReceiptIntakeFunction"
+OUTPUT_RECEIPT_INTAKE_URL: Final = "ReceiptIntakeUrl"
 
 
 def queue_output(channel: str) -> str:
@@ -131,3 +145,10 @@ METRIC_UNCERTAIN: Final = "Uncertain"  # deliveries that became so
 METRIC_UNCERTAIN_ROWS: Final = "UncertainRows"  # deliveries that are so
 METRIC_DEAD_LETTERS: Final = "DeadLetters"
 METRIC_NOT_ENQUEUED: Final = "NotEnqueued"
+METRIC_RECEIPTS: Final = "Receipts"  # by what became of the message: delivered, bounced, complained, ...
+METRIC_RECEIPT_EVENTS: Final = "ReceiptEvents"  # events that told nothing new, by what happened to them
+METRIC_RECEIPTS_PARKED: Final = "ReceiptsParked"  # events given up, to the receipts' dead-letter queue
+METRIC_SUPPRESSIONS: Final = "Suppressions"  # by cause
+METRIC_CONFIRMED: Final = "ConfirmedByReceipt"  # deliveries whose acceptance was known by an event first
+METRIC_SECOND_SENDS: Final = "SecondSends"  # deliveries that the provider accepted under two references
+METRIC_NO_RECEIPT: Final = "AcceptedWithoutReceipt"  # deliveries that are so, after the time allowed

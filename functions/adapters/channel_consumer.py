@@ -16,11 +16,12 @@ from functions.adapters.environment import ConsumerEnvironment
 from functions.adapters.idempotent_sender import IdempotentSender
 from functions.adapters.providers import make_provider
 from functions.adapters.providers.allow_listed import only_to
-from functions.adapters.sqs import SqsVisibility
+from functions.adapters.sqs import NotDoneError, SqsVisibility
 from functions.adapters.traffic import DynamoTraffic
 from functions.adapters.wiring import dynamodb, ledger, sqs
+from functions.core.backoff import AT_ONCE, Backoff
 from functions.core.composition import Composer
-from functions.core.consumption import AT_ONCE, Backoff, Consumer, Disposition, Received
+from functions.core.consumption import Consumer, Disposition, Received
 from functions.core.message import PoisonError
 from functions.core.traffic import Lane, interval_of
 
@@ -32,10 +33,6 @@ if TYPE_CHECKING:
     from functions.core.ports import Provider
 
 SPARE_S: Final = 2  # for everything around the provider call
-
-
-class NotDoneError(Exception):
-    """Reports a message as not done; its visibility has been set. Not a fault of the function."""
 
 
 class ChannelConsumer:

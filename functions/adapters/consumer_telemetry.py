@@ -5,14 +5,14 @@ Nothing of the person, of the message's content or of a provider's own words is 
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from aws_lambda_powertools.metrics import MetricUnit, single_metric
+from aws_lambda_powertools.metrics import MetricUnit
 
 from functions import names
 from functions.adapters.clock import utc_now
-from functions.adapters.telemetry import data_region, logger, metrics
+from functions.adapters.counts import Counts, where_raised
+from functions.adapters.telemetry import logger, metrics
 from functions.core.consumption import Note
 from functions.core.outcome import OutcomeClass
 
@@ -31,7 +31,7 @@ class ConsumerTelemetry:
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
-        self._counts: Counter[tuple[str, str]] = Counter()
+        self._counts = Counts()
 
     def acted(self, disposition: Disposition, *, took_ms: int) -> None:
         """Tell what happened to a message."""
@@ -55,27 +55,12 @@ class ConsumerTelemetry:
     def failed(self, message_id: str, error: Exception) -> None:
         """Tell of a fault of our own. The type and the place say what broke; the text might quote what was in hand."""
         self._count(names.METRIC_MESSAGES, "error")
-        about = {"message_id": message_id, "error": type(error).__name__, "at": _where(error)}
+        about = {"message_id": message_id, "error": type(error).__name__, "at": where_raised(error)}
         logger.error("message.failed", extra=about)
 
     def flush(self) -> None:
         """Write the batch's counts."""
-        for (name, outcome), count in sorted(self._counts.items()):
-            dimensions = {
-                "service": names.SERVICE,
-                "region": data_region,
-                "channel": str(self._channel),
-                "outcome": outcome,
-            }
-            with single_metric(
-                name=name,
-                unit=MetricUnit.Count,
-                value=count,
-                namespace=names.METRICS_NAMESPACE,
-                default_dimensions=dimensions,
-            ):
-                pass
-        self._counts.clear()
+        self._counts.flush()
         if metrics.metric_set:  # there is a latency only where something was accepted
             metrics.flush_metrics()
 
@@ -100,7 +85,7 @@ class ConsumerTelemetry:
             metrics.add_metric(names.METRIC_LATENCY, MetricUnit.Seconds, (utc_now() - row.due_at).total_seconds())
 
     def _count(self, name: str, outcome: str) -> None:
-        self._counts[name, str(outcome)] += 1
+        self._counts.add(name, channel=self._channel, outcome=outcome)
 
 
 def _about(disposition: Disposition) -> Mapping[str, Any]:
@@ -111,11 +96,3 @@ def _about(disposition: Disposition) -> Mapping[str, Any]:
         "visible_in_s": disposition.visible_in_s,
     }
     return {name: value for name, value in about.items() if value is not None}
-
-
-def _where(error: Exception) -> str:
-    """Return the innermost function and line of an exception."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return "unknown" if trace is None else f"{trace.tb_frame.f_code.co_qualname}:{trace.tb_lineno}"

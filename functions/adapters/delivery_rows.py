@@ -6,7 +6,17 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from functions import names
-from functions.core.delivery import ATTENTION_OF, FINISHED, Attempt, Delivery, Failure, SkipReason, Status
+from functions.core.delivery import (
+    ATTENTION_OF,
+    FINISHED,
+    Attempt,
+    Delivery,
+    Failure,
+    Receipt,
+    ReceiptState,
+    SkipReason,
+    Status,
+)
 from functions.core.identity import DeliveryId, shard_of
 from functions.core.instants import from_text, to_text
 
@@ -36,7 +46,7 @@ def to_row(delivery: Delivery, *, shards: int) -> dict[str, Plain]:
         "selected_at": to_text(delivery.selected_at),
         "expires_at": to_text(delivery.expires_at),
         "enqueued_at": _text(delivery.enqueued_at),
-        "accepted_at": _text(delivery.accepted_at),
+        names.ACCEPTED_AT: _text(delivery.accepted_at),
         "attempt": delivery.attempt,
         "lease_until": _text(delivery.lease_until),
         "claimed_at": _text(delivery.claimed_at),
@@ -50,6 +60,8 @@ def to_row(delivery: Delivery, *, shards: int) -> dict[str, Plain]:
         "fingerprint": delivery.fingerprint,
         "skip_reason": None if delivery.skip_reason is None else str(delivery.skip_reason),
         "failure": None if delivery.failure is None else _failure(delivery.failure),
+        "receipt": None if delivery.receipt is None else _receipt(delivery.receipt),
+        names.RECEIPT_OUTCOME: _receipt_outcome(delivery.receipt),
         "history": [_attempt(one) for one in delivery.history] or None,
         names.ATTENTION: None
         if finished
@@ -96,7 +108,7 @@ def from_row(row: Mapping[str, Any]) -> Delivery:
         selected_at=from_text(row["selected_at"]),
         expires_at=from_text(row["expires_at"]),
         enqueued_at=_instant(row, "enqueued_at"),
-        accepted_at=_instant(row, "accepted_at"),
+        accepted_at=_instant(row, names.ACCEPTED_AT),
         attempt=row.get("attempt", 0),
         lease_until=_instant(row, "lease_until"),
         claimed_at=_instant(row, "claimed_at"),
@@ -111,6 +123,7 @@ def from_row(row: Mapping[str, Any]) -> Delivery:
         fingerprint=row.get("fingerprint"),
         skip_reason=None if skip_reason is None else SkipReason(skip_reason),
         failure=None if failure is None else Failure(failure["class"], failure["code"], from_text(failure["at"])),
+        receipt=_receipt_from(row["receipt"]) if "receipt" in row else None,
         history=tuple(
             Attempt(one["attempt"], from_text(one["at"]), one["outcome"], one["code"], one["policy_version"])
             for one in row.get("history", ())
@@ -128,6 +141,24 @@ def _instant(row: Mapping[str, Any], name: str) -> datetime | None:
 
 def _failure(failure: Failure) -> dict[str, Plain]:
     return {"class": failure.failure_class, "code": failure.code, "at": to_text(failure.at)}
+
+
+def _receipt(receipt: Receipt) -> dict[str, Plain]:
+    return {
+        "state": str(receipt.state),
+        "at": to_text(receipt.at),
+        "code": receipt.code,
+        "seen": list(receipt.seen),
+    }
+
+
+def _receipt_from(held: Mapping[str, Any]) -> Receipt:
+    return Receipt(ReceiptState(held["state"]), from_text(held["at"]), held["code"], tuple(held["seen"]))
+
+
+def _receipt_outcome(receipt: Receipt | None) -> str | None:
+    """What the index shows: only what is conclusive, so that most deliveries cost one more index write, not several."""
+    return str(receipt.state) if receipt is not None and receipt.state.conclusive else None
 
 
 def _attempt(attempt: Attempt) -> dict[str, Plain]:

@@ -167,7 +167,8 @@ class DynamoLedger:
 def update_of(before: Delivery, after: Delivery, *, shards: int) -> Any:  # noqa: ANN401 - update_item's arguments
     """Return the UpdateItem arguments that turn one row into the other: only what differs is written.
 
-    Fenced by `attempt`, and allowed only from states that may become the new one (or from itself, where it stays).
+    Fenced by `attempt`, and allowed only from states that may become the new one (or from itself, where it stays). A
+    receipt is not an attempt's: it is fenced by the receipt that it was joined to.
     """
     old, new = to_row(before, shards=shards), to_row(after, shards=shards)
     changed = {name: value for name, value in new.items() if value != old[name]}
@@ -180,14 +181,21 @@ def update_of(before: Delivery, after: Delivery, *, shards: int) -> Any:  # noqa
     if gone:
         update += " REMOVE " + ", ".join(f"#{name}" for name in gone)
     states = {f":from_{status}": str(status) for status in sorted(allowed)}
+    condition = f"#attempt = :seen_attempt AND #status IN ({', '.join(states)})"
+    values = {
+        **{f":{name}": to_value(value) for name, value in kept.items()},
+        **{name: to_value(value) for name, value in states.items()},
+        ":seen_attempt": {"N": str(before.attempt)},
+    }
+    if "receipt" in changed and old["receipt"] is None:
+        condition += " AND attribute_not_exists(#receipt)"
+    elif "receipt" in changed:
+        condition += " AND #receipt = :seen_receipt"
+        values[":seen_receipt"] = to_value(old["receipt"])
     return {
         "Key": {names.DELIVERY_ID: {"S": str(before.delivery_id)}},
         "UpdateExpression": update,
-        "ConditionExpression": f"#attempt = :seen_attempt AND #status IN ({', '.join(states)})",
+        "ConditionExpression": condition,
         "ExpressionAttributeNames": {f"#{name}": name for name in {*kept, *gone, "attempt", "status"}},
-        "ExpressionAttributeValues": {
-            **{f":{name}": to_value(value) for name, value in kept.items()},
-            **{name: to_value(value) for name, value in states.items()},
-            ":seen_attempt": {"N": str(before.attempt)},
-        },
+        "ExpressionAttributeValues": values,
     }

@@ -23,6 +23,10 @@ LONGEST_DELAY_S: Final = 900  # SQS refuses a longer DelaySeconds
 LONGEST_VISIBILITY_S: Final = 43_200
 
 
+class NotDoneError(Exception):
+    """Reports a message as not done; its visibility has been set. Not a fault of the function."""
+
+
 class SqsDeliveryQueues:
     """`DeliveryQueues` on SQS."""
 

@@ -8,6 +8,7 @@ from enum import StrEnum
 from math import ceil
 from typing import TYPE_CHECKING, Final
 
+from functions.core.backoff import AT_ONCE, Backoff
 from functions.core.composition import Composer, Moment, Quiet
 from functions.core.delivery import FINISHED, Delivery, FailureClass, SkipReason, Status
 from functions.core.message import read_message
@@ -16,7 +17,6 @@ from functions.core.ports import InFlightError
 from functions.core.settlement import abandoned, allows_resend, doubtful, exhausted, expired, put_off, skipped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
     from datetime import datetime
 
     from functions.core.envelope import Envelope
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from functions.core.ports import Clock, Ledger, Sender
     from functions.core.traffic import Lane
 
-AT_ONCE: Final = 0
 STALE_AFTER: Final = timedelta(seconds=1)  # a message that waited longer for its turn is asked about again
 WAITED_FOR_S: Final = 5  # a message this little early is kept; an earlier one is dropped, the row being looked after
 ON_ITS_WAY: Final = timedelta(seconds=60)  # how long after its last possible start a send may still take effect
@@ -87,33 +86,6 @@ class Disposition:
             return True
         unsure = {OutcomeClass.UNKNOWN, OutcomeClass.MISMATCH}
         return self.done and self.outcome is not None and self.outcome.outcome in unsure
-
-
-@dataclass(frozen=True, slots=True)
-class Backoff:
-    """Seconds to wait after the first, second, ... receive; full jitter spreads a burst of failures out.
-
-    The list is one shorter than `maxReceiveCount`, so that every receive but the last has its pause.
-    """
-
-    pauses_s: Sequence[int]
-    jitter: Callable[[float, float], float]
-
-    @property
-    def receives(self) -> int:
-        """How often a message may be received before SQS moves it to the dead-letter queue."""
-        return len(self.pauses_s) + 1
-
-    def is_last(self, receive_count: int) -> bool:
-        """Whether no further receive is allowed."""
-        return receive_count >= self.receives
-
-    def pause_s(self, receive_count: int) -> int:
-        """Seconds until the message may be seen again; 0 after the last receive, so that SQS moves it at once."""
-        if self.is_last(receive_count):
-            return AT_ONCE
-        longest = self.pauses_s[max(receive_count, 1) - 1]
-        return max(1, round(self.jitter(0, longest)))
 
 
 @dataclass(frozen=True, slots=True)

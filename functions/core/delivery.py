@@ -48,6 +48,23 @@ class FailureClass(StrEnum):
     EXHAUSTED = "exhausted"
 
 
+class ReceiptState(StrEnum):
+    """What a provider's later events say became of an accepted delivery."""
+
+    SENT = "sent"
+    DELAYED = "delayed"
+    SOFT_BOUNCED = "soft_bounced"
+    DELIVERED = "delivered"
+    FAILED = "failed"
+    BOUNCED = "bounced"
+    COMPLAINED = "complained"
+
+    @property
+    def conclusive(self) -> bool:
+        """Whether it says what became of the message, rather than that it is on its way."""
+        return self not in {ReceiptState.SENT, ReceiptState.DELAYED}
+
+
 # What a row that nobody is sending may become. It is `retryable` also when it is put off: gate closed, pace used up.
 # `uncertain` when it is given up although an earlier send may have been accepted; `accepted` when the provider says so.
 _WAITING: Final = frozenset(
@@ -124,6 +141,16 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
+class Receipt:
+    """The weightiest of the provider's events about a delivery, and marks by which repeated events are known."""
+
+    state: ReceiptState
+    at: datetime
+    code: str  # the provider's, never its words
+    seen: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Attempt:
     """One line of a delivery's history."""
 
@@ -161,6 +188,7 @@ class Delivery:
     fingerprint: str | None = None
     skip_reason: SkipReason | None = None
     failure: Failure | None = None
+    receipt: Receipt | None = None
     history: tuple[Attempt, ...] = field(default=())
 
     def lease_ran_out(self, now: datetime) -> bool:

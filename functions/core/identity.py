@@ -57,6 +57,9 @@ def shard_of(customer_id: str, shards: int) -> int:
     return zlib.crc32(customer_id.encode()) % shards
 
 
+ID_TAGS: Final = ("topic", "customer_id", "occasion", "channel")  # as `DeliveryId.as_tags` names its parts
+
+
 @dataclass(frozen=True, slots=True)
 class DeliveryId:
     """`digest:<customer_id>:<period_start>:<channel>` or `reminder:<customer_id>:<event_id>:<channel>`.
@@ -88,7 +91,7 @@ class DeliveryId:
     @classmethod
     def from_tags(cls, tags: Mapping[str, str]) -> Self:
         """Read what `as_tags` wrote, among other tags or none; InvalidIdError where a part is missing or wrong."""
-        return cls.parse(":".join(tags.get(part, "") for part in ("topic", "customer_id", "occasion", "channel")))
+        return cls.parse(":".join(tags.get(part, "") for part in ID_TAGS))
 
     @classmethod
     def parse(cls, text: str) -> Self:

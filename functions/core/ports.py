@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from functions.core.customer import Activity, Profile, ReminderSchedule, Schedule
     from functions.core.delivery import Attention, Delivery
     from functions.core.envelope import Envelope
-    from functions.core.identity import Channel
+    from functions.core.identity import Channel, DeliveryId
     from functions.core.outcome import Guarantee, Outcome, Sighting
     from functions.core.planning import SchedulePlan
+    from functions.core.receipts import SuppressionCause
 
 Clock: TypeAlias = Callable[[], datetime]
 
@@ -93,7 +94,8 @@ class Ledger(Protocol):
     def write(self, before: Delivery, after: Delivery) -> bool:
         """Move a row from one state to another; False if it moved on meanwhile.
 
-        Holds only while `attempt` is as it was read and the row's state may become the new one.
+        Holds only while `attempt` is as it was read and the row's state may become the new one. Where the receipt is
+        written, it must be as it was read, too: two events that come at once are joined, not lost.
         """
         ...
 
@@ -143,6 +145,37 @@ class Customers(Protocol):
 
     def reminder_material(self, customer_id: str, event_id: str) -> tuple[Profile | None, ReminderSchedule | None]:
         """Return the profile and the reminder."""
+        ...
+
+
+class Suppressions(Protocol):
+    """Which channels of a customer are not written to any more, and the soft bounces that may lead there."""
+
+    def suppress(self, customer_id: str, channel: Channel, cause: SuppressionCause, *, at: datetime, code: str) -> bool:
+        """Suppress a channel for what happened at that time.
+
+        False if it is suppressed for as much already, if a person has cleared it since, or if the customer is gone.
+        """
+        ...
+
+    def clear(self, customer_id: str, channel: Channel, *, at: datetime) -> bool:
+        """Lift a suppression on a person's word; what happened before then no longer counts. False if there is none."""
+        ...
+
+    def note_soft_bounce(self, delivery_id: DeliveryId, *, at: datetime, since: datetime) -> Mapping[str, datetime]:
+        """Remember a soft bounce; return all of the channel that are not older than `since`, by delivery."""
+        ...
+
+    def forget_soft_bounce(self, delivery_id: DeliveryId) -> None:
+        """Forget a soft bounce of a delivery that came to something else."""
+        ...
+
+
+class AwaitedReceipts(Protocol):
+    """The accepted deliveries of which the provider has not said what became of them."""
+
+    def count(self, period: str, channel: Channel, *, accepted_before: datetime) -> int:
+        """Count a week's deliveries of a channel that were accepted before then and have no conclusive receipt."""
         ...
 
 

@@ -49,6 +49,8 @@ class InMemoryLedger:
         may_come_from = {before.status} if before.status is after.status else may_become(after.status)
         if current is None or current.attempt != before.attempt or current.status not in may_come_from:
             return False
+        if before.receipt not in (after.receipt, current.receipt):  # written, and not what was read
+            return False
         changed = {one.name: getattr(after, one.name) for one in fields(Delivery) if _differs(before, after, one.name)}
         self.put(replace(current, **(changed | {"status": after.status})))
         return True
@@ -123,7 +125,7 @@ class InMemoryPlanBook:
 
 def as_stored(delivery: Delivery) -> Delivery:
     """Return a delivery with its instants as a row keeps them: to the millisecond."""
-    failure = delivery.failure
+    failure, receipt = delivery.failure, delivery.receipt
     kept: dict[str, Any] = {
         one.name: as_stored_instant(held)
         for one in fields(Delivery)
@@ -133,6 +135,7 @@ def as_stored(delivery: Delivery) -> Delivery:
         delivery,
         **kept,
         failure=None if failure is None else replace(failure, at=as_stored_instant(failure.at)),
+        receipt=None if receipt is None else replace(receipt, at=as_stored_instant(receipt.at)),
         history=tuple(replace(one, at=as_stored_instant(one.at)) for one in delivery.history),
     )
 

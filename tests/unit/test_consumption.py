@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from functions.core.backoff import AT_ONCE, Backoff
 from functions.core.composition import Composer
-from functions.core.consumption import AT_ONCE, WAITED_FOR_S, Backoff, Consumer, Disposition, Note, Received
+from functions.core.consumption import WAITED_FOR_S, Consumer, Disposition, Note, Received
 from functions.core.customer import Consent
 from functions.core.delivery import Delivery, FailureClass, SkipReason, Status
 from functions.core.identity import Channel, Topic
