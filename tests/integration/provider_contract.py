@@ -35,7 +35,7 @@ TEXT: Final = TextEnvelope(to=PHONE_NUMBER, sender="CANARY", body="Canary blue l
 API_KEY: Final = "canary-key-1234"
 # An error's text quotes all of it, as real ones do.
 CHATTY: Final = f"{EMAIL_ADDRESS} {PHONE_NUMBER} Canary subject"
-TIMEOUT_S: Final = 0.4
+TIMEOUT_S: Final = 0.6
 TESTING: Final = {
     "AWS_DEFAULT_REGION": "us-east-1",
     "AWS_ACCESS_KEY_ID": "testing",

@@ -201,7 +201,7 @@ def test_a_provider_that_never_answers_is_given_up_in_time(
     simulator.provider.will(ProviderFault(kind=FaultKind.HANG))
     began = time.monotonic()
     read_by(provider, EMAIL, caplog)
-    assert TIMEOUT_S <= time.monotonic() - began < TIMEOUT_S + 0.5
+    assert TIMEOUT_S <= time.monotonic() - began < TIMEOUT_S + 2
 
 
 def test_a_refused_connection_sent_nothing(clock: FakeClock, caplog: pytest.LogCaptureFixture) -> None:

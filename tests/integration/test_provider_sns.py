@@ -200,7 +200,7 @@ def test_a_provider_that_never_answers_is_given_up_in_time_and_may_have_sent(
 ) -> None:
     began = time.monotonic()
     assert answered(provider, endpoint, SILENCE, caplog) == Outcome(UNKNOWN, "ReadTimeoutError")
-    assert time.monotonic() - began < TIMEOUT_S + 0.5
+    assert time.monotonic() - began < TIMEOUT_S + 2
 
 
 def test_a_connection_that_breaks_after_the_request_leaves_it_open_whether_it_was_sent(
