@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from typing import Any
 
 import pytest
 
@@ -20,12 +21,14 @@ def test_the_same_message_has_the_same_fingerprint_in_every_process() -> None:
 
 @pytest.mark.parametrize("name", [one.name for one in fields(EmailEnvelope)])
 def test_whatever_differs_in_an_email_shows_in_its_fingerprint(name: str) -> None:
-    assert fingerprint(replace(EMAIL, **{name: "another"})) != fingerprint(EMAIL)
+    other: dict[str, Any] = {name: "another"}
+    assert fingerprint(replace(EMAIL, **other)) != fingerprint(EMAIL)
 
 
 @pytest.mark.parametrize("name", [one.name for one in fields(TextEnvelope)])
 def test_whatever_differs_in_a_text_shows_in_its_fingerprint(name: str) -> None:
-    assert fingerprint(replace(TEXT, **{name: "another"})) != fingerprint(TEXT)
+    other: dict[str, Any] = {name: "another"}
+    assert fingerprint(replace(TEXT, **other)) != fingerprint(TEXT)
 
 
 @pytest.mark.parametrize("envelope", [EMAIL, TEXT])
