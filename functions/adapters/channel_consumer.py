@@ -127,7 +127,8 @@ class ChannelConsumer:
             return self._consumer.consume(received)
         except PoisonError as error:
             # No receive of it can end differently, so none is waited for: the queue gives it up within seconds.
-            self._telemetry.poison(record.message_id, error)
+            last = self._consumer.backoff.is_last(received.receive_count)
+            self._telemetry.poison(record.message_id, error, last_receive=last)
             self._back(record, AT_ONCE)
             raise
         except Exception as error:

@@ -46,10 +46,11 @@ class ConsumerTelemetry:
         if disposition.uncertain:
             self._count(names.METRIC_UNCERTAIN, disposition.note)
 
-    def poison(self, message_id: str, error: PoisonError) -> None:
-        """Tell of a message that cannot be worked on; the reason names fields only."""
+    def poison(self, message_id: str, error: PoisonError, *, last_receive: bool) -> None:
+        """Tell of a message that cannot be worked on; the reason names fields only. It is a dead letter once."""
         self._count(names.METRIC_MESSAGES, "poison")
-        self._count(names.METRIC_DEAD_LETTERS, "poison")
+        if last_receive:
+            self._count(names.METRIC_DEAD_LETTERS, "poison")
         logger.warning("message.poison", extra={"message_id": message_id, "reason": str(error)})
 
     def failed(self, message_id: str, error: Exception) -> None:

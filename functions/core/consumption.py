@@ -12,7 +12,7 @@ from functions.core.backoff import AT_ONCE, Backoff
 from functions.core.composition import Composer, Moment, Quiet
 from functions.core.delivery import FINISHED, Delivery, FailureClass, SkipReason, Status
 from functions.core.message import read_message
-from functions.core.outcome import Acknowledgement, GateMove, Guarantee, Outcome, OutcomeClass, ruling
+from functions.core.outcome import RULINGS, Acknowledgement, GateMove, Guarantee, Outcome, OutcomeClass, ruling
 from functions.core.ports import InFlightError
 from functions.core.settlement import abandoned, allows_resend, doubtful, exhausted, expired, put_off, skipped
 
@@ -74,10 +74,7 @@ class Disposition:
     @property
     def dead_letter(self) -> FailureClass | None:
         """Which kind of dead letter the delivery has become, if any."""
-        if self.outcome is not None and self.outcome.outcome is OutcomeClass.REJECTED:
-            return FailureClass.REJECTED
-        given_up = self.note is Note.FAILED and self.visible_in_s == AT_ONCE
-        return FailureClass.EXHAUSTED if given_up else None
+        return None if self._in_doubt else self._given_up_as
 
     @property
     def uncertain(self) -> bool:
@@ -85,7 +82,22 @@ class Disposition:
         if self.note is Note.IN_DOUBT or (self.note is Note.ABANDONED and self.done):
             return True
         unsure = {OutcomeClass.UNKNOWN, OutcomeClass.MISMATCH}
-        return self.done and self.outcome is not None and self.outcome.outcome in unsure
+        waits = self.done and self.outcome is not None and self.outcome.outcome in unsure
+        return waits or (self._in_doubt and self._given_up_as is not None)
+
+    @property
+    def _given_up_as(self) -> FailureClass | None:
+        if self.outcome is not None and self.outcome.outcome is OutcomeClass.REJECTED:
+            return FailureClass.REJECTED
+        last = self.note is Note.FAILED and self.visible_in_s == AT_ONCE
+        return FailureClass.EXHAUSTED if last else None
+
+    @property
+    def _in_doubt(self) -> bool:
+        # As the settlement sees it: an earlier attempt may have been accepted, or this one.
+        if self.delivery is None or self.outcome is None:
+            return False
+        return self.delivery.in_doubt_since is not None or RULINGS[self.outcome.outcome].in_doubt
 
 
 @dataclass(frozen=True, slots=True)

@@ -481,3 +481,19 @@ def test_every_receive_but_the_last_has_its_pause() -> None:
     backoff = Backoff(PAUSES_S, longest)
     assert backoff.receives == 6
     assert [backoff.is_last(count) for count in range(1, 8)] == [False] * 5 + [True] * 2
+
+
+def test_a_delivery_given_up_in_doubt_is_counted_as_uncertain_and_not_as_a_dead_letter() -> None:
+    doubtful = a_delivery(in_doubt_since=datetime(2026, 11, 29, 20, tzinfo=UTC))
+    rejected = Disposition(Note.SETTLED, delivery=doubtful, outcome=Outcome(OutcomeClass.REJECTED, "validation_error"))
+    last = Disposition(Note.FAILED, 0, delivery=a_delivery(), outcome=Outcome(OutcomeClass.UNKNOWN, "ReadTimeout"))
+    assert [(one.dead_letter, one.uncertain) for one in (rejected, last)] == [(None, True), (None, True)]
+
+
+def test_a_delivery_put_off_in_doubt_is_not_uncertain_yet() -> None:
+    put_off = Disposition(
+        Note.SETTLED,
+        delivery=a_delivery(in_doubt_since=datetime(2026, 11, 29, 20, tzinfo=UTC)),
+        outcome=Outcome(OutcomeClass.THROTTLED, "rate_limit_exceeded"),
+    )
+    assert not put_off.uncertain
