@@ -152,7 +152,7 @@ class Demo:
         self._progress.step("adding up")
         outbox = Outbox.of(deployed.emulator)
         aftermaths = week.aftermath(outbox)
-        evidence = week.evidence(aftermaths, deployed.emulator)
+        evidence = week.evidence(aftermaths, outbox, deployed.emulator)
         return Run(
             marketplace=marketplace,
             began_at=self._began_at,

@@ -159,8 +159,7 @@ class PoisonMessage:
         else:
             happened = (
                 f"refused {len(refusals)} times within {took_s:.1f} s, and in the dead-letter queue after "
-                f"{self._dead.receive_count} receives, unchanged; {strange or 'no'} messages at the provider belong to "
-                "no delivery"
+                f"{self._dead.receive_count} receives, unchanged; {_accounted_for(strange)}"
             )
         return Fault(
             self._name,
@@ -170,6 +169,12 @@ class PoisonMessage:
             happened,
             self._dead is not None and self._dead.body == self._body and bool(refusals) and strange == 0,
         )
+
+
+def _accounted_for(strange: int) -> str:
+    if strange:
+        return f"{strange} messages at the provider belong to no delivery"
+    return "every message at the provider belongs to a delivery"
 
 
 # --- the same thing again ---------------------------------------------------------------------------------------------

@@ -9,8 +9,8 @@ from typing import Final, Self
 from functions.core.identity import Channel
 from ops.local.marketplace import Marketplace
 
-# Words that every rendered digest holds, in its subject, its body or its text message.
-OF_EVERY_BODY: Final = ("Your week", "You spent", "Choose what you get")
+# So much of a subject or a text message is the same for many, and is found in no log by chance.
+OPENING: Final = 10
 ADDRESS_LIKE: Final = re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+")
 NUMBER_LIKE: Final = re.compile(r"\+?\d{10,15}")
 
@@ -21,16 +21,17 @@ class PersonalData:
     def __init__(self, addresses: Iterable[str], numbers: Iterable[str], contents: Iterable[str]) -> None:
         self._addresses = frozenset(address.lower() for address in addresses)
         self._numbers = frozenset(number.lstrip("+") for number in numbers)
-        self._contents = re.compile("|".join(re.escape(text) for text in sorted({*contents, *OF_EVERY_BODY})))
+        # A pattern without alternatives would be found everywhere.
+        self._contents = re.compile("|".join(re.escape(text) for text in sorted(set(contents))) or r"(?!)")
 
     @classmethod
-    def of(cls, marketplace: Marketplace) -> Self:
-        """Everything personal that the marketplace holds."""
+    def of(cls, marketplace: Marketplace, sent: Iterable[str] = ()) -> Self:
+        """Everything personal that the marketplace holds, and how the subjects and texts that were sent begin."""
         held = [(channel, address) for person in marketplace.people for channel, address in person.addresses.items()]
         return cls(
             (address for channel, address in held if channel is Channel.EMAIL),
             (address for channel, address in held if channel is Channel.SMS),
-            marketplace.titles(),
+            marketplace.titles() | {text[:OPENING] for text in sent},
         )
 
     def is_in(self, text: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -62,6 +62,11 @@ class Outbox:
     @classmethod
     def of(cls, emulator: Emulator) -> Outbox:
         return cls(emulator.emails(), emulator.texts())
+
+    def contents(self) -> Iterator[str]:
+        """The subject of every email, and every text."""
+        yield from (email.subject for email in self.emails)
+        yield from (text.text for text in self.texts)
 
     def received(self, aws_region: str) -> list[Received]:
         """Messages of one AWS region (`us-east-1`), one for each recipient."""
@@ -261,9 +266,9 @@ class Week:
             for injection in injections.all
         ]
 
-    def evidence(self, aftermaths: Mapping[str, Aftermath], emulator: Emulator) -> list[RegionEvidence]:
+    def evidence(self, aftermaths: Mapping[str, Aftermath], outbox: Outbox, emulator: Emulator) -> list[RegionEvidence]:
         """All that the sums need."""
-        personal = PersonalData.of(self._marketplace)
+        personal = PersonalData.of(self._marketplace, outbox.contents())
         with emulator.log.open(encoding="utf-8", errors="replace") as lines:
             of_the_emulator = list(lines)
         found_outside = personal.count_in(of_the_emulator)

@@ -132,7 +132,7 @@ def test_a_message_that_ended_in_the_dead_letter_queue_is_as_expected(region: Fa
     fault = poison.fault(aftermath(lines=[logged("message.poison", message_id="sent-1")] * 6))
     assert fault.held
     assert "refused 6 times within" in fault.happened
-    assert "after 6 receives, unchanged; no messages at the provider" in fault.happened
+    assert "after 6 receives, unchanged; every message at the provider belongs to a delivery" in fault.happened
 
 
 def test_a_message_that_did_not_get_there_is_not(region: FakeRegion) -> None:
