@@ -16,14 +16,16 @@ from functions.adapters.environment import ConsumerEnvironment
 from functions.adapters.idempotent_sender import IdempotentSender
 from functions.adapters.providers import make_provider
 from functions.adapters.providers.allow_listed import only_to
+from functions.adapters.secrets import SecretKeyRing
 from functions.adapters.sqs import NotDoneError, SqsVisibility
 from functions.adapters.traffic import DynamoTraffic
-from functions.adapters.wiring import dynamodb, ledger, sqs
+from functions.adapters.wiring import dynamodb, ledger, secrets_manager, sqs
 from functions.core.backoff import AT_ONCE, Backoff
 from functions.core.composition import Composer
 from functions.core.consumption import Consumer, Disposition, Received
 from functions.core.message import PoisonError
 from functions.core.traffic import Lane, interval_of
+from functions.core.unsubscribe_token import UnsubscribeLinks
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
@@ -78,6 +80,7 @@ class ChannelConsumer:
                 environment.site_url,
                 quiet_hours=environment.quiet_hours,
                 allow_list=environment.recipients,
+                unsubscribe=_unsubscribe_links(environment),
             ),
             sender=sender,
             lane=lane,
@@ -144,3 +147,10 @@ class ChannelConsumer:
 
     def _back(self, record: SQSRecord, seconds: int) -> None:
         self._visibility.set(record.receipt_handle, seconds)
+
+
+def _unsubscribe_links(environment: ConsumerEnvironment) -> UnsubscribeLinks | None:
+    if environment.unsubscribe_url is None or environment.unsubscribe_keys is None:
+        return None
+    keys = SecretKeyRing.named(secrets_manager(), environment.unsubscribe_keys, clock=utc_now)
+    return UnsubscribeLinks(environment.unsubscribe_url, keys)

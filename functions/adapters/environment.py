@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from functions.core.allow_list import AllowList
 from functions.core.identity import Channel
@@ -21,7 +21,7 @@ class EnvironmentFaultError(Exception):
     """The function was deployed with an environment that it cannot run in; the text names the variables."""
 
 
-def _seconds(value: object) -> object:
+def _listed(value: object) -> object:
     return [part for part in value.split(",") if part] if isinstance(value, str) else value
 
 
@@ -36,7 +36,7 @@ def _recipients(value: object) -> object:
 
 Seconds = Annotated[int, Field(ge=0)]
 LOOKUP_TIMEOUT_S: Final = 3.0
-Pauses = Annotated[tuple[Seconds, ...], BeforeValidator(_seconds)]
+Pauses = Annotated[tuple[Seconds, ...], BeforeValidator(_listed)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +48,12 @@ class ProviderChoice:
     timeout_s: float
 
 
-class CommonEnvironment(BaseModel):
-    """What every function needs. A field's name is its variable's (`functions/names.py`), in small letters."""
+class Environment(BaseModel):
+    """What every function has. A field's name is its variable's (`functions/names.py`), in small letters."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     data_region: str = Field(min_length=1)
-    customers_table: str = Field(min_length=1)
-    deliveries_table: str = Field(min_length=1)
-    control_table: str = Field(min_length=1)
-    shards: int = Field(ge=1)
-    keep_deliveries_days: int = Field(ge=1)
 
     @classmethod
     def load(cls, variables: Mapping[str, str] = os.environ) -> Self:
@@ -70,6 +65,16 @@ class CommonEnvironment(BaseModel):
                 f"{str(detail['loc'][0]).upper()}: {detail['msg']}" for detail in error.errors(include_input=False)
             )
             raise EnvironmentFaultError(faults) from None
+
+
+class CommonEnvironment(Environment):
+    """What the functions need that work on the tables."""
+
+    customers_table: str = Field(min_length=1)
+    deliveries_table: str = Field(min_length=1)
+    control_table: str = Field(min_length=1)
+    shards: int = Field(ge=1)
+    keep_deliveries_days: int = Field(ge=1)
 
 
 class PublisherEnvironment(CommonEnvironment):
@@ -103,6 +108,8 @@ class ReconcilerEnvironment(PublisherEnvironment):
     sms_provider: str
     sms_provider_options: str = "{}"
     sms_rate_per_second: float = Field(gt=0)
+    receipt_channels: Annotated[tuple[Channel, ...], BeforeValidator(_listed)] = ()
+    receipt_silence_s: Seconds = 0
 
     @property
     def providers(self) -> Mapping[Channel, ProviderChoice]:
@@ -116,6 +123,22 @@ class ReconcilerEnvironment(PublisherEnvironment):
     def rates(self) -> Mapping[Channel, float]:
         """Sends a second of each channel."""
         return {Channel.EMAIL: self.email_rate_per_second, Channel.SMS: self.sms_rate_per_second}
+
+
+class ReceiptsEnvironment(CommonEnvironment):
+    """What the function needs that takes in what providers say afterwards."""
+
+    queue_url: str = Field(min_length=1)
+    backoff_s: Pauses
+    soft_bounces: int = Field(ge=1)
+    soft_bounce_window_s: Seconds
+
+
+class ReceiptIntakeEnvironment(Environment):
+    """What the function needs at which an email provider's webhooks arrive."""
+
+    receipts_queue_url: str = Field(min_length=1)
+    webhook_secret: str = Field(min_length=1, repr=False)  # the name of the secret
 
 
 class ConsumerEnvironment(CommonEnvironment):
@@ -132,6 +155,16 @@ class ConsumerEnvironment(CommonEnvironment):
     rate_per_second: float = Field(gt=0)
     quiet_hours: Annotated[QuietHours | None, BeforeValidator(_quiet_hours)] = None
     recipients: Annotated[AllowList | None, BeforeValidator(_recipients), Field(repr=False)] = None
+    unsubscribe_url: str | None = None
+    unsubscribe_keys: str | None = Field(default=None, validate_default=True)
+
+    @field_validator("unsubscribe_keys")
+    @classmethod
+    def _with_its_url(cls, keys: str | None, info: ValidationInfo) -> str | None:
+        if (keys is None) != (info.data.get("unsubscribe_url") is None):
+            msg = "belongs to UNSUBSCRIBE_URL: both, or neither"
+            raise ValueError(msg)
+        return keys
 
     @property
     def choice(self) -> ProviderChoice:

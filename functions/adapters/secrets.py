@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from botocore.exceptions import BotoCoreError, ClientError
+
+from functions.core.keyring import KeyRing
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -31,8 +34,10 @@ class SecretError(Exception):
 class Secret:
     """One secret's current text. `repr` and errors never show it."""
 
-    def __init__(self, client: SecretsManagerClient, name: str, *, clock: Clock) -> None:
+    def __init__(self, client: SecretsManagerClient, name: str, *, clock: Clock, one_line: bool = True) -> None:
+        """`one_line`: it will stand in a header, and one that cannot is refused."""
         self._client = client
+        self._one_line = one_line
         self._name = name
         self._clock = clock
         self._held: str | None = None
@@ -61,10 +66,26 @@ class Secret:
             raise SecretError(error.response["Error"]["Code"], passing=_is_passing(error)) from None
         except BotoCoreError as error:
             raise SecretError(type(error).__name__, passing=True) from None
-        if not (text and text.isascii() and text.isprintable()):
+        if not text or (self._one_line and not (text.isascii() and text.isprintable())):
             # Half of a header's errors quote the header: what cannot stand in one must not get there.
             raise SecretError(_NOT_PLAIN_TEXT, passing=False)
         return text
+
+
+@dataclass(frozen=True, slots=True)
+class SecretKeyRing:
+    """The key ring that a secret holds, as it is now."""
+
+    secret: Secret
+
+    @classmethod
+    def named(cls, client: SecretsManagerClient, name: str, *, clock: Clock) -> Self:
+        """Return the ring of a secret; nothing is read yet."""
+        return cls(Secret(client, name, clock=clock, one_line=False))
+
+    def __call__(self) -> KeyRing:
+        """Return the keys. Raises SecretError, and KeyRingError where the secret holds something else."""
+        return KeyRing.parse(self.secret())
 
 
 def _is_passing(error: ClientError) -> bool:

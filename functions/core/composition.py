@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,9 @@ from functions.core.calendar import period_bounds, zone
 from functions.core.content import SMS_SEGMENTS, digest_context, reminder_context, render_digest, render_reminder
 from functions.core.delivery import SkipReason
 from functions.core.eligibility import reason_to_skip
-from functions.core.identity import Topic
+from functions.core.envelope import EmailEnvelope
+from functions.core.identity import Channel, Topic
+from functions.core.unsubscribe_token import one_click_headers
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from functions.core.envelope import Envelope
     from functions.core.ports import Customers
     from functions.core.quiet_hours import QuietHours
+    from functions.core.unsubscribe_token import UnsubscribeLinks
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ class Composer:
     """Reads the customer consistently, asks whether the delivery may be sent, and renders it.
 
     `quiet_hours` None: the channel has none. `allow_list` None: everybody may be written to. `sms_segments`: how
-    long a text message may be.
+    long a text message may be. `unsubscribe` None: emails without a link to leave, which only a trial may be.
     """
 
     customers: Customers
@@ -52,6 +55,7 @@ class Composer:
     quiet_hours: QuietHours | None = None
     allow_list: AllowList | None = None
     sms_segments: int = SMS_SEGMENTS
+    unsubscribe: UnsubscribeLinks | None = None
 
     def compose(self, delivery: Delivery, moment: Moment) -> Envelope | SkipReason | Quiet:
         """Return the finished message, or why there is none, or until when the person is to be left alone."""
@@ -72,8 +76,11 @@ class Composer:
         if (quiet := self._quiet(delivery, profile, moment)) is not None:
             return quiet
         channel = delivery.delivery_id.channel
-        context = digest_context(of_the_week, profile=profile, period_start=period_start, site_url=self.site_url)
-        return render_digest(
+        link = self._unsubscribe_link(delivery)
+        context = digest_context(
+            of_the_week, profile=profile, period_start=period_start, site_url=self.site_url, unsubscribe_url=link
+        )
+        envelope = render_digest(
             context,
             template_id=delivery.template_id,
             channel=channel,
@@ -81,6 +88,7 @@ class Composer:
             sender=self.sender,
             sms_segments=self.sms_segments,
         )
+        return _with_one_click(envelope, link)
 
     def _reminder(self, delivery: Delivery, moment: Moment) -> Envelope | SkipReason | Quiet:
         profile, reminder = self.customers.reminder_material(
@@ -94,14 +102,16 @@ class Composer:
         if (quiet := self._quiet(delivery, profile, moment)) is not None:
             return quiet
         channel = delivery.delivery_id.channel
-        return render_reminder(
-            reminder_context(reminder, profile=profile, site_url=self.site_url),
+        link = self._unsubscribe_link(delivery)
+        envelope = render_reminder(
+            reminder_context(reminder, profile=profile, site_url=self.site_url, unsubscribe_url=link),
             template_id=delivery.template_id,
             channel=channel,
             to=profile.addresses[channel],
             sender=self.sender,
             sms_segments=self.sms_segments,
         )
+        return _with_one_click(envelope, link)
 
     def _reason_to_skip(self, delivery: Delivery, profile: Profile | None) -> SkipReason | None:
         reason = reason_to_skip(delivery.delivery_id, profile)
@@ -109,6 +119,12 @@ class Composer:
             return reason
         allowed = self.allow_list.allows(profile.addresses[delivery.delivery_id.channel])
         return None if allowed else SkipReason.NOT_ON_ALLOW_LIST
+
+    def _unsubscribe_link(self, delivery: Delivery) -> str | None:
+        # A text is answered with STOP instead: the link would take most of its room.
+        if self.unsubscribe is None or delivery.delivery_id.channel is not Channel.EMAIL:
+            return None
+        return self.unsubscribe.link(delivery)
 
     def _quiet(self, delivery: Delivery, profile: Profile, moment: Moment) -> SkipReason | Quiet | None:
         if self.quiet_hours is None:
@@ -118,3 +134,9 @@ class Composer:
         if over_at is None:
             return None
         return Quiet(over_at) if over_at < delivery.expires_at else SkipReason.QUIET
+
+
+def _with_one_click(envelope: Envelope, link: str | None) -> Envelope:
+    if link is None or not isinstance(envelope, EmailEnvelope):
+        return envelope
+    return replace(envelope, headers=one_click_headers(link))

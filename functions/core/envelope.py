@@ -16,6 +16,7 @@ class EmailEnvelope:
     subject: str = field(repr=False)
     html: str = field(repr=False)
     text: str = field(repr=False)
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)  # beside those that follow from the rest
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ class Email(BaseModel):
     subject: str = Field(min_length=1, repr=False)
     html: str = Field(min_length=1, repr=False)
     text: str = Field(min_length=1, repr=False)
+    headers: Mapping[str, str] = Field(default_factory=dict, repr=False)
     tags: tuple[Mapping[str, str], ...] = Field(default=(), repr=False)
 
 

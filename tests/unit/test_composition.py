@@ -12,9 +12,11 @@ from functions.core.calendar import UnknownTimeZoneError
 from functions.core.composition import Composer, Moment, Quiet
 from functions.core.customer import Consent
 from functions.core.delivery import Delivery, SkipReason
-from functions.core.envelope import EmailEnvelope, Envelope, TextEnvelope
+from functions.core.envelope import EmailEnvelope, Envelope, TextEnvelope, fingerprint
 from functions.core.identity import Channel, Topic
+from functions.core.keyring import KeyRing
 from functions.core.quiet_hours import QuietHours
+from functions.core.unsubscribe_token import UnsubscribeLinks
 from tests.fakes.clock import SUNDAY_EVENING
 from tests.fakes.customers import InMemoryCustomers
 from tests.fakes.examples import (
@@ -201,3 +203,42 @@ def test_a_staging_deployment_writes_to_nobody_who_is_not_on_its_list(
     staging = replace(composer, allow_list=AllowList(("*@qa.example.com", "+1555010*")))
     assert staging.compose(a_delivery(topic=topic), AFTERNOON) is SkipReason.NOT_ON_ALLOW_LIST
     assert isinstance(staging.compose(a_delivery(topic=topic, channel=Channel.SMS), AFTERNOON), TextEnvelope)
+
+
+# --- leaving ---
+
+KEYS = KeyRing.parse('{"0": "%s"}' % ("k" * 40))
+LINKS = UnsubscribeLinks("https://leave.example.com", lambda: KEYS)
+
+
+@pytest.mark.parametrize("topic", Topic)
+def test_every_email_says_how_to_leave_to_the_person_and_to_their_mail_program(
+    customers: InMemoryCustomers, composer: Composer, topic: Topic
+) -> None:
+    customers.add(a_profile(), an_activity())
+    customers.remind(a_reminder())
+    delivery = a_delivery(topic=topic)
+    envelope = composed(replace(composer, unsubscribe=LINKS), delivery)
+    assert isinstance(envelope, EmailEnvelope)
+    link = LINKS.link(delivery)
+    assert dict(envelope.headers) == {
+        "List-Unsubscribe": f"<{link}>",
+        "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+    }
+    assert f'href="{link}"' in envelope.html
+    assert link in envelope.text
+    assert f".{topic}.email." in link
+    assert link not in repr(envelope)
+
+
+def test_a_retry_of_an_email_has_the_same_bytes(customers: InMemoryCustomers, composer: Composer) -> None:
+    customers.add(a_profile(), an_activity())
+    attempts = [composed(replace(composer, unsubscribe=LINKS), a_delivery()) for _ in range(2)]
+    assert fingerprint(attempts[0]) == fingerprint(attempts[1])
+
+
+def test_a_text_spends_no_room_on_a_link_to_leave(customers: InMemoryCustomers, composer: Composer) -> None:
+    customers.add(a_profile(), an_activity())
+    envelope = composed(replace(composer, unsubscribe=LINKS), a_delivery(channel=Channel.SMS))
+    assert isinstance(envelope, TextEnvelope)
+    assert "leave.example.com" not in envelope.body

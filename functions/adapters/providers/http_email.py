@@ -122,6 +122,7 @@ class HttpEmailProvider:
             "subject": envelope.subject,
             "html": envelope.html,
             "text": envelope.text,
+            "headers": dict(envelope.headers),
             "tags": [{"name": part, "value": text} for part, text in delivery.delivery_id.as_tags().items()],
         }
         try:

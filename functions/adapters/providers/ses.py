@@ -54,6 +54,7 @@ class SesProvider:
                             "Text": {"Data": envelope.text, "Charset": "UTF-8"},
                             "Html": {"Data": envelope.html, "Charset": "UTF-8"},
                         },
+                        "Headers": [{"Name": name, "Value": value} for name, value in envelope.headers],
                     }
                 },
                 EmailTags=[{"Name": part, "Value": text} for part, text in delivery.delivery_id.as_tags().items()],
