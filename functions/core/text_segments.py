@@ -97,9 +97,10 @@ def fit(text: str, *, segments: int, link: str = "") -> str:
     # No character takes less than one unit, so nothing behind this point can be part of the message.
     room = max(Encoding.GSM_7.single, segments * Encoding.GSM_7.each)
     for end in _places_to_cut(text, room):
-        kept = text[:end].rstrip(_NO_END)
-        shorter = _sendable(kept + ELLIPSIS, link)
-        if kept and size_of(shorter).segments <= segments:
+        if not (kept := _ended(text[:end])):
+            continue
+        shorter = _sendable(kept, link)
+        if size_of(shorter).segments <= segments:
             return shorter
     return fit(text, segments=segments) if link else ""
 
@@ -129,12 +130,25 @@ def _sendable(text: str, link: str) -> str:
     return plain if _is_gsm_7(plain) else message
 
 
+def _ended(text: str) -> str:
+    """A text that was cut, with its ellipsis; empty where nothing is left to say."""
+    kept = text.rstrip(" ")
+    if _is_address(kept.rpartition(" ")[2]):
+        return f"{kept} {ELLIPSIS}"  # what touches an address becomes a part of it
+    kept = kept.rstrip(_NO_END)
+    return kept and kept + ELLIPSIS
+
+
+def _is_address(word: str) -> bool:
+    return "://" in word
+
+
 def _places_to_cut(text: str, room: int) -> Iterator[int]:
     """Where a text may end, the longest first."""
     places: set[int] = set()
     for word in re.finditer("[^ ]+", text[: room + 1]):
         places.add(word.start())
-        if len(word[0]) > _LONGEST_WORD and "://" not in word[0]:
+        if len(word[0]) > _LONGEST_WORD and not _is_address(word[0]):
             places.update(word.start() + inside for inside in _between_characters(word[0]))
     return iter(sorted(places - {0}, reverse=True))
 

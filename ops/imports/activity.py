@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Final, Self
 
 from pydantic import Field, model_validator
@@ -14,6 +15,7 @@ from functions import names
 from functions.adapters.clock import utc_now
 from functions.adapters.schedule_rows import activity_record, activity_to_row
 from functions.core.customer import Activity, ActivityKind
+from functions.core.money import CURRENCIES, minor_digits
 from ops.imports import fields
 from ops.imports.fields import CUSTOMER_ID, DATA_REGION, Fields, an_id, checked, one_of, or_empty, reads
 from ops.imports.lines import Columns, Form, read_lines
@@ -34,20 +36,19 @@ COLUMNS: Final = Columns(
 )
 # A digest looks one week back, and may be late; then what people did is nobody's business any more.
 KEPT_FOR: Final = timedelta(days=60)
-_AMOUNT: Final = re.compile(r"(-?)([0-9]{1,12})(?:\.([0-9]{1,2}))?")
+_AMOUNT: Final = re.compile(r"(-?)([0-9]{1,12})(?:\.([0-9]{1,3}))?")
+_DECIMALS: Final = {0: "has no decimals", 2: "has two decimals at most", 3: "has three decimals at most"}
 _LARGEST_QUANTITY: Final = 1_000_000
 
 
-def _amount_minor(text: str) -> int:
-    found = _AMOUNT.fullmatch(text)
-    if found is None:
+def _amount(text: str) -> Decimal:
+    if not _AMOUNT.fullmatch(text):
         raise ValueError
-    sign, whole, minor = found.groups()
-    return int(f"{sign}1") * (int(whole) * 100 + int((minor or "").ljust(2, "0")))
+    return Decimal(text)
 
 
 def _currency(text: str) -> str:
-    if not re.fullmatch(r"[A-Z]{3}", text):
+    if text not in CURRENCIES:
         raise ValueError
     return text
 
@@ -67,10 +68,10 @@ class ActivityLine(Fields):
     occurred_at: Annotated[datetime, reads(fields.instant, fields.INSTANT_EXPECTED)]
     kind: Annotated[ActivityKind, one_of({str(kind): kind for kind in ActivityKind}, required=True)]
     title: Annotated[str, reads(fields.one_line, fields.ONE_LINE_EXPECTED)] = Field(repr=False)
-    amount: Annotated[
-        int | None, reads(or_empty(_amount_minor), "must be an amount with up to two decimals, such as 11.77")
+    amount: Annotated[Decimal | None, reads(or_empty(_amount), "must be an amount such as 11.77")] = None
+    currency: Annotated[
+        str | None, reads(or_empty(_currency), "must be the ISO 4217 code of a currency in use, such as USD")
     ] = None
-    currency: Annotated[str | None, reads(or_empty(_currency), "must be an ISO 4217 code such as USD")] = None
     quantity: Annotated[
         int | None, reads(or_empty(_quantity), f"must be a whole number from 1 to {_LARGEST_QUANTITY}")
     ] = None
@@ -80,6 +81,20 @@ class ActivityLine(Fields):
         if (self.amount is None) != (self.currency is None):
             raise PydanticCustomError("does_not_fit", "amount and currency: give both, or neither")
         return self
+
+    @model_validator(mode="after")
+    def _no_less_than_a_minor_unit(self) -> Self:
+        if self.amount_minor is not None and self.amount_minor % 1:
+            digits = minor_digits(str(self.currency))
+            raise PydanticCustomError("does_not_fit", f"amount: {_DECIMALS[digits]} in this currency")
+        return self
+
+    @property
+    def amount_minor(self) -> Decimal | None:
+        """The amount in minor units of its currency."""
+        if self.amount is None or self.currency is None:
+            return None
+        return self.amount.scaleb(minor_digits(self.currency))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +156,7 @@ def _activity(line: ActivityLine) -> Activity:
         occurred_at=line.occurred_at,
         kind=line.kind,
         title=line.title,
-        amount_minor=line.amount,
+        amount_minor=None if line.amount_minor is None else int(line.amount_minor),
         currency=line.currency,
         quantity=line.quantity,
     )

@@ -50,7 +50,7 @@ COLUMNS: Final = Columns(
         *("digest_weekday", "digest_time", "digest_channels", "first_run_on"),
     ),
 )
-LOCALES: Final = ("en", "de", "fr", "es")
+LOCALES: Final = names.LANGUAGES
 _MOMENT: Final = timedelta(milliseconds=1)  # what instants are stored to
 _CONSENTS: Final[dict[str, object]] = {str(consent): consent for consent in Consent}
 

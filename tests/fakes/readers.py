@@ -33,7 +33,7 @@ class Page(HTMLParser):
         if tag == "a":
             self.links.append(dict(attrs)["href"] or "")
         if tag in _BLOCKS:
-            self.blocks.append((tag, ""))
+            self.blocks.append(("amount" if ("align", "right") in attrs else tag, ""))
 
     def handle_endtag(self, tag: str) -> None:  # noqa: ARG002 - as HTMLParser calls it
         self._silent = False
@@ -58,18 +58,16 @@ class Told:
 
 def told_in_page(html: str) -> list[Told]:
     told: list[Told] = []
-    day = title = kind = ""
+    day = title = ""
     for tag, text in Page(html).blocks:
         if tag == "h2":
             day = squeezed(text)
-        elif tag == "span":
-            kind = text
-        elif tag == "td" and day and kind:
-            amount = f"({text})" if text else ""
-            told.append(Told(day, squeezed(f"{kind}:{title}{amount}")))
-            kind = ""
         elif tag == "td":
             title = text
+        elif tag == "span":
+            told.append(Told(day, squeezed(f"{text}:{title}")))
+        elif tag == "amount":
+            told[-1] = Told(day, told[-1].line + squeezed(f"({text})"))
     return told
 
 

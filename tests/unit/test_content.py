@@ -407,6 +407,46 @@ def test_on_a_developers_machine_links_may_be_plain_http() -> None:
     assert digest_of(an_activity(), unsubscribe_url=local).text.endswith(local)
 
 
+# --- looks ------------------------------------------------------------------------------------------------------------
+
+LIGHT, DARK = "#ffffff", "#161b22"
+BY_DAY = {"#1b1f24": LIGHT, "#57606a": LIGHT, "#0b5cad": LIGHT, LIGHT: "#0b5cad"}
+BY_NIGHT = {"#e6edf3": DARK, "#9da7b3": DARK, "#79b8ff": DARK, "#0d1117": "#79b8ff"}
+ON = BY_DAY | BY_NIGHT  # every colour of a text, and what it stands on
+NO_TEXT = {"#f4f5f7", DARK, "#d8dee4", "#30363d"}  # pages, sheets and rules
+
+
+def brightness(colour: str) -> float:
+    """Relative luminance by WCAG 2."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize("html", [digest_of(an_activity()).html, reminder_of("Pay").html], ids=["digest", "reminder"])
+def test_every_word_can_be_read_by_day_and_by_night(html: str) -> None:
+    assert set(re.findall("#[0-9a-f]{6}", html)) <= ON.keys() | NO_TEXT
+    for colour, ground in ON.items():
+        lighter, darker = sorted((brightness(colour), brightness(ground)), reverse=True)
+        assert (lighter + 0.05) / (darker + 0.05) >= 4.5, colour
+
+
+@pytest.mark.parametrize("locale", LANGUAGES)
+def test_a_screen_reader_knows_the_language_and_takes_no_table_for_data(locale: str) -> None:
+    for html in (digest_of(an_activity(), locale=locale).html, reminder_of("Pay", locale=locale).html):
+        page = Page(html)
+        assert ("html", {"lang": locale, "dir": "ltr"}) in page.tags
+        assert all(attributes["role"] == "presentation" for tag, attributes in page.tags if tag == "table")
+        assert [tag for tag, _ in page.tags].count("h1") == 1
+
+
+def test_a_mailbox_previews_what_the_subject_does_not_say() -> None:
+    hidden = [text for tag, text in Page(digest_of(an_activity()).html).blocks if tag == "div"]
+    assert hidden == ["You spent $11.77."]
+    message = an_activity(kind=ActivityKind.MESSAGE)
+    assert [text for tag, text in Page(digest_of(message).html).blocks if tag == "div"] == [message.title]
+
+
 # --- versions ---------------------------------------------------------------------------------------------------------
 
 

@@ -36,6 +36,38 @@ def test_an_order_is_stored_in_utc_and_cents_and_leaves_after_sixty_days() -> No
 
 
 @pytest.mark.parametrize(
+    ("amount", "currency", "minor"),
+    [
+        ("1234", "JPY", 1234),
+        ("-1234", "JPY", -1234),
+        ("1.234", "KWD", 1234),
+        ("1.2", "KWD", 1200),
+        ("5", "KWD", 5000),
+        ("0.005", "TND", 5),
+        ("5", "EUR", 500),
+        ("11.0", "JPY", 11),
+    ],
+)
+def test_amounts_are_read_in_the_minor_units_of_their_currency(amount: str, currency: str, minor: int) -> None:
+    regions = FakeRegions()
+    assert importing(regions, ORDER.replace("11.77,USD", f"{amount},{currency}")).bad == ()
+    assert stored(regions)[0].amount_minor == minor
+
+
+@pytest.mark.parametrize(
+    ("amount", "currency", "reason"),
+    [
+        ("11.77", "JPY", "amount: has no decimals in this currency"),
+        ("11.777", "USD", "amount: has two decimals at most in this currency"),
+        ("11.7777", "KWD", "amount: must be an amount such as 11.77"),
+    ],
+)
+def test_an_amount_with_more_decimals_than_its_currency_is_reported(amount: str, currency: str, reason: str) -> None:
+    report = importing(FakeRegions(), ORDER.replace("11.77,USD", f"{amount},{currency}"))
+    assert [line.reason for line in report.bad] == [reason]
+
+
+@pytest.mark.parametrize(
     ("amount", "cents"),
     [
         ("0.00", 0),
@@ -90,10 +122,11 @@ def test_what_is_older_than_it_would_be_kept_is_reported_and_left_out() -> None:
         ("Blue lamp", "", "title: must be one line of 1 to 200 characters"),
         ("Blue lamp", "canary" * 40, "title: must be one line of 1 to 200 characters"),
         ("Blue lamp", "Blue\x07lamp", "title: must be one line of 1 to 200 characters"),
-        ("11.77", "11.777", "amount: must be an amount with up to two decimals, such as 11.77"),
-        ("11.77", "NaN", "amount: must be an amount with up to two decimals, such as 11.77"),
-        ("11.77", "1e3", "amount: must be an amount with up to two decimals, such as 11.77"),
-        ("USD", "dollars", "currency: must be an ISO 4217 code such as USD"),
+        ("11.77", "NaN", "amount: must be an amount such as 11.77"),
+        ("11.77", "1e3", "amount: must be an amount such as 11.77"),
+        ("USD", "dollars", "currency: must be the ISO 4217 code of a currency in use, such as USD"),
+        ("USD", "DEM", "currency: must be the ISO 4217 code of a currency in use, such as USD"),
+        ("USD", "usd", "currency: must be the ISO 4217 code of a currency in use, such as USD"),
         ("USD", "", "amount and currency: give both, or neither"),
         (",2", ",0", "quantity: must be a whole number from 1 to 1000000"),
         ("a-1", "canary@example.com", "activity_id: looks like an email address; use an opaque id such as c-10428"),
