@@ -75,6 +75,45 @@ SNS: Final[Mapping[str, OutcomeClass]] = {
     "PlatformApplicationDisabled": OutcomeClass.AUTH,
 }
 
+# https://docs.aws.amazon.com/pinpoint/latest/apireference_smsvoicev2/API_SendTextMessage.html#API_SendTextMessage_Errors
+EUM: Final[Mapping[str, OutcomeClass]] = {
+    **AWS_COMMON,
+    "ConflictException": OutcomeClass.UNAVAILABLE,  # with one of the reasons below, it means something else
+    "InternalServerException": OutcomeClass.UNKNOWN,
+    "ResourceNotFoundException": OutcomeClass.AUTH,  # the origination identity or configuration set: no row's fault
+    "ServiceQuotaExceededException": OutcomeClass.QUOTA,
+}
+# The reasons that its errors give. What a number's country does not allow is that number's; what our account, pool or
+# sender lacks is nobody's in particular.
+# https://docs.aws.amazon.com/pinpoint/latest/apireference_smsvoicev2/API_ConflictException.html
+# https://docs.aws.amazon.com/pinpoint/latest/apireference_smsvoicev2/API_ValidationException.html
+EUM_REASONS: Final[Mapping[str, OutcomeClass]] = {
+    "ACCOUNT_DISABLED": OutcomeClass.AUTH,
+    "CHANNEL_NOT_ENABLED": OutcomeClass.AUTH,
+    "COUNTRY_CODE_MISMATCH": OutcomeClass.REJECTED,
+    "COUNTRY_NOT_ENABLED": OutcomeClass.REJECTED,
+    "DESTINATION_COUNTRY_BLOCKED": OutcomeClass.REJECTED,
+    "DESTINATION_COUNTRY_BLOCKED_BY_PROTECT_CONFIGURATION": OutcomeClass.REJECTED,
+    "DESTINATION_PHONE_NUMBER_BLOCKED_BY_PROTECT_NUMBER_OVERRIDE": OutcomeClass.REJECTED,
+    "DESTINATION_PHONE_NUMBER_NOT_VERIFIED": OutcomeClass.AUTH,  # the account is still in the sandbox
+    "DESTINATION_PHONE_NUMBER_OPTED_OUT": OutcomeClass.REJECTED,
+    "INSUFFICIENT_ACCOUNT_REPUTATION": OutcomeClass.AUTH,
+    "INTERNATIONAL_SENDING_NOT_SUPPORTED": OutcomeClass.REJECTED,
+    "INVALID_ARN": OutcomeClass.AUTH,
+    "INVALID_IDENTITY_FOR_DESTINATION_COUNTRY": OutcomeClass.REJECTED,
+    "MESSAGE_TYPE_MISMATCH": OutcomeClass.AUTH,
+    "MONTHLY_SPEND_LIMIT_REACHED_FOR_TEXT": OutcomeClass.QUOTA,
+    "NO_ORIGINATION_IDENTITIES_FOUND": OutcomeClass.REJECTED,  # none in the pool for this country
+    "NUMBER_CAPABILITIES_MISMATCH": OutcomeClass.AUTH,
+    "PRICE_OVER_THRESHOLD": OutcomeClass.REJECTED,
+    "REGISTRATION_NOT_COMPLETE": OutcomeClass.AUTH,
+    "RESOURCE_NOT_ACCESSIBLE": OutcomeClass.AUTH,
+    "RESOURCE_NOT_ACTIVE": OutcomeClass.AUTH,
+    "SENDER_ID_NOT_REGISTERED": OutcomeClass.REJECTED,  # for this country
+    "SENDER_ID_NOT_SUPPORTED": OutcomeClass.REJECTED,
+    "SENDER_ID_REQUIRES_REGISTRATION": OutcomeClass.REJECTED,
+}
+
 # https://resend.com/docs/api-reference/errors
 # `validation_error` comes with 400, 401, 403 and 422: a refused key is told by its status before this table is asked.
 HTTP_EMAIL: Final[Mapping[str, OutcomeClass]] = {

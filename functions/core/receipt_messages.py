@@ -105,7 +105,7 @@ def read_receipt(body: str, *, queued_at: datetime) -> ReceiptEvent:
 
 
 def webhook_message(event: Any, *, event_id: str, arrived_at: str) -> ReceiptMessage | None:  # noqa: ANN401 - any JSON
-    """Return what we keep of an email provider's webhook (Resend's is the pattern); None if it tells of no message.
+    """Return what we keep of an email provider's webhook (Resend's is the pattern); None if it tells us nothing.
 
     https://resend.com/docs/webhooks/event-types
     """
@@ -125,9 +125,10 @@ def webhook_message(event: Any, *, event_id: str, arrived_at: str) -> ReceiptMes
         "arrived_at": arrived_at,
     }
     try:
-        return ReceiptMessage.model_validate(kept)
+        message = ReceiptMessage.model_validate(kept)
     except ValidationError:
         return None
+    return None if meaning("http", message.kind) is None else message
 
 
 def _delivery_id(tags: Mapping[str, str]) -> DeliveryId | None:

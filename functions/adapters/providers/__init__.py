@@ -15,19 +15,24 @@ if TYPE_CHECKING:
     from functions.adapters.providers.http_email import HttpEmailProvider
     from functions.core.ports import Provider, Witness
 
-PROVIDERS: Final = ("http", "ses", "sns")
+PROVIDERS: Final = ("eum", "http", "ses", "sns")
 
 
 def make_provider(choice: ProviderChoice) -> Provider:
     """Return the provider that the environment names; ValueError for one that does not exist."""
     if choice.name == "ses":
-        from functions.adapters.providers.ses import SesProvider  # noqa: PLC0415
+        from functions.adapters.providers.ses import SesOptions, SesProvider  # noqa: PLC0415
 
-        return SesProvider.with_timeout(choice.timeout_s)
+        return SesProvider.with_timeout(choice.timeout_s, SesOptions.model_validate_json(choice.options))
     if choice.name == "sns":
         from functions.adapters.providers.sns import SnsProvider  # noqa: PLC0415
 
         return SnsProvider.with_timeout(choice.timeout_s)
+    if choice.name == "eum":
+        from functions.adapters.providers.eum import EumOptions, EumProvider  # noqa: PLC0415
+
+        options = EumOptions.model_validate_json(choice.options)
+        return EumProvider.with_timeout(choice.timeout_s, options, clock=utc_now)
     if choice.name == "http":
         return _http_email(choice)
     msg = f"PROVIDER: {choice.name!r} is not one of {', '.join(PROVIDERS)}"
@@ -37,7 +42,7 @@ def make_provider(choice: ProviderChoice) -> Provider:
 def guarantee_and_witness(choice: ProviderChoice) -> tuple[Guarantee, Witness | None]:
     """Return what a provider promises about duplicates, and the provider itself where it can be asked."""
     if choice.name != "http":
-        return Guarantee(Dedupe.NONE), None  # neither SES v2 nor SNS takes an idempotency key
+        return Guarantee(Dedupe.NONE), None  # neither SES v2 nor the texts' providers take an idempotency key
     provider = _http_email(choice)
     can_be_asked = provider.guarantee.dedupe is Dedupe.LOOKUP
     return provider.guarantee, provider if can_be_asked else None

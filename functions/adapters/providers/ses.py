@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
+from pydantic import BaseModel, ConfigDict
 
 from functions.adapters.providers.aws import UNREADABLE, acceptance, failure, one_attempt
 from functions.core.envelope import EmailEnvelope
@@ -25,19 +26,34 @@ _SENDING_RATE: Final = "sending rate"
 _NOT_VERIFIED: Final = "not verified"
 
 
+class SesOptions(BaseModel):
+    """How SES is used: the configuration set decides where its events go."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    configuration_set: str | None = None
+
+
+_PLAIN: Final = SesOptions()
+
+
 class SesProvider:
     """`Provider` on SES v2."""
 
     name = "ses"
     guarantee = Guarantee(Dedupe.NONE)
 
-    def __init__(self, client: SESV2Client) -> None:
+    def __init__(self, client: SESV2Client, options: SesOptions = _PLAIN) -> None:
         self._client = client
+        # Without one, SES tells of nothing that happens afterwards.
+        self._with_events: Any = (
+            {} if options.configuration_set is None else {"ConfigurationSetName": options.configuration_set}
+        )
 
     @classmethod
-    def with_timeout(cls, timeout_s: float) -> Self:
+    def with_timeout(cls, timeout_s: float, options: SesOptions = _PLAIN) -> Self:
         """Return a provider whose client gives up after that many seconds without an answer."""
-        return cls(boto3.client("sesv2", config=one_attempt(timeout_s)))
+        return cls(boto3.client("sesv2", config=one_attempt(timeout_s)), options)
 
     def send(self, delivery: Delivery, envelope: Envelope) -> Outcome:
         """Send one email with our id as tags, by which SES's events will name it."""
@@ -58,6 +74,7 @@ class SesProvider:
                     }
                 },
                 EmailTags=[{"Name": part, "Value": text} for part, text in delivery.delivery_id.as_tags().items()],
+                **self._with_events,
             )
         except ClientError as error:
             return _read(error)

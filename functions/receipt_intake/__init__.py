@@ -1,0 +1,1 @@
+"""Where an email provider's signed webhooks arrive."""

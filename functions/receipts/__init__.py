@@ -1,0 +1,1 @@
+"""Takes in what providers say of messages that they accepted."""
