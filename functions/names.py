@@ -25,6 +25,10 @@ DUE_INDEX: Final = "due"
 DUE_SHARD: Final = "due_shard"
 NEXT_RUN_AT: Final = "next_run_at"
 
+# Index `number` of the customers table: profiles by a keyed hash of their phone number: who texted STOP?
+NUMBER_INDEX: Final = "number"
+NUMBER_HASH: Final = "number_hash"
+
 # Index `attention` of the deliveries table: open rows, and rows that wait for a person.
 ATTENTION_INDEX: Final = "attention"
 ATTENTION: Final = "attention"  # "<why>#<channel>#<shard>"
@@ -53,6 +57,7 @@ ENV_QUEUE_URL: Final = "QUEUE_URL"  # a consumer's own queue
 ENV_BACKOFF_S: Final = "BACKOFF_S"
 ENV_SEND_TIMEOUT_S: Final = "SEND_TIMEOUT_S"
 ENV_RATE_PER_SECOND: Final = "RATE_PER_SECOND"
+ENV_SMS_SEGMENTS: Final = "SMS_SEGMENTS"  # that a text message may take
 ENV_INTERVAL_S: Final = "INTERVAL_S"  # between two wake-ups of the reconciler
 ENV_SITE_URL: Final = "SITE_URL"
 ENV_UNSUBSCRIBE_URL: Final = "UNSUBSCRIBE_URL"
@@ -144,6 +149,8 @@ METRIC_CHANNELS_HALTED: Final = "ChannelsHalted"
 METRIC_OLDEST_DUE_AGE: Final = "OldestDueAge"
 METRIC_LEASES_RAN_OUT: Final = "LeasesRanOut"
 METRIC_PROVIDER_DUPLICATES: Final = "ProviderDuplicates"
+METRIC_OPT_OUTS: Final = "OptOuts"  # by the way that they were made: link, stop
+METRIC_INBOUND_TEXTS: Final = "InboundTexts"  # by what they ask for
 METRIC_UNCERTAIN: Final = "Uncertain"  # deliveries that became so
 METRIC_UNCERTAIN_ROWS: Final = "UncertainRows"  # deliveries that are so
 METRIC_DEAD_LETTERS: Final = "DeadLetters"

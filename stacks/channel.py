@@ -117,6 +117,7 @@ def _environment(deployment: Deployment, name: str, settings: ChannelSettings) -
         names.ENV_QUIET_HOURS: settings.quiet_hours_text,
         names.ENV_RECIPIENTS: json.dumps(deployment.region.recipients),
         **options_environment(names.ENV_PROVIDER_OPTIONS, settings),
+        **({names.ENV_SMS_SEGMENTS: str(settings.max_segments)} if isinstance(settings, SmsChannel) else {}),
     }
 
 

@@ -335,6 +335,9 @@ class EmailChannel(_Channel):
 
 
 class SmsChannel(_Channel):
+    max_segments: Annotated[
+        int, _whole(1, 10, "each is billed; a longer text is cut; SNS takes 1,600 characters at most")
+    ] = 2
     provider: Annotated[Literal["sns"], _one_of(["sns"], "the SMS providers that there are")]
     provider_options: Annotated[None, _one_of([None], "provider sns has none")] = None
     quiet_hours: _QuietHours = _NIGHT

@@ -10,22 +10,21 @@ from typing import TYPE_CHECKING, Any, Final
 from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
 
 from functions.adapters.clock import utc_now
+from functions.adapters.composing import composer_of
 from functions.adapters.consumer_telemetry import ConsumerTelemetry
 from functions.adapters.customers import DynamoCustomers
 from functions.adapters.environment import ConsumerEnvironment
 from functions.adapters.idempotent_sender import IdempotentSender
 from functions.adapters.providers import make_provider
 from functions.adapters.providers.allow_listed import only_to
-from functions.adapters.secrets import SecretKeyRing
 from functions.adapters.sqs import NotDoneError, SqsVisibility
 from functions.adapters.traffic import DynamoTraffic
 from functions.adapters.wiring import dynamodb, ledger, secrets_manager, sqs
 from functions.core.backoff import AT_ONCE, Backoff
-from functions.core.composition import Composer
 from functions.core.consumption import Consumer, Disposition, Received
+from functions.core.content import prepare
 from functions.core.message import PoisonError
 from functions.core.traffic import Lane, interval_of
-from functions.core.unsubscribe_token import UnsubscribeLinks
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
@@ -60,6 +59,7 @@ class ChannelConsumer:
     def from_environment(cls, provider: Provider | None = None) -> ChannelConsumer:
         """Put a consumer together from the function's environment, which also names its provider if none is given."""
         environment = ConsumerEnvironment.load()
+        prepare(environment.channel)
         rows = ledger(environment)
         provider = only_to(environment.recipients, provider or make_provider(environment.choice))
         sender = IdempotentSender(provider, rows, clock=utc_now)
@@ -74,14 +74,7 @@ class ChannelConsumer:
         consumer = Consumer(
             channel=environment.channel,
             ledger=rows,
-            composer=Composer(
-                customers,
-                environment.sender,
-                environment.site_url,
-                quiet_hours=environment.quiet_hours,
-                allow_list=environment.recipients,
-                unsubscribe=_unsubscribe_links(environment),
-            ),
+            composer=composer_of(environment, customers, secrets_manager),
             sender=sender,
             lane=lane,
             guarantee=provider.guarantee,
@@ -147,10 +140,3 @@ class ChannelConsumer:
 
     def _back(self, record: SQSRecord, seconds: int) -> None:
         self._visibility.set(record.receipt_handle, seconds)
-
-
-def _unsubscribe_links(environment: ConsumerEnvironment) -> UnsubscribeLinks | None:
-    if environment.unsubscribe_url is None or environment.unsubscribe_keys is None:
-        return None
-    keys = SecretKeyRing.named(secrets_manager(), environment.unsubscribe_keys, clock=utc_now)
-    return UnsubscribeLinks(environment.unsubscribe_url, keys)

@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from functions.core.allow_list import AllowList
 from functions.core.identity import Channel
 from functions.core.quiet_hours import QuietHours
+from functions.core.text_segments import SMS_SEGMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -141,6 +142,23 @@ class ReceiptIntakeEnvironment(Environment):
     webhook_secret: str = Field(min_length=1, repr=False)  # the name of the secret
 
 
+class UnsubscribeEnvironment(Environment):
+    """What the page needs at which people leave."""
+
+    customers_table: str = Field(min_length=1)
+    unsubscribe_keys: str = Field(min_length=1)  # the name of the secret
+    site_url: str = Field(min_length=1)
+
+
+class InboundEnvironment(Environment):
+    """What the function needs at which texts arrive that customers send."""
+
+    customers_table: str = Field(min_length=1)
+    number_keys: str = Field(min_length=1)  # the name of the secret
+    queue_url: str = Field(min_length=1)
+    backoff_s: Pauses
+
+
 class ConsumerEnvironment(CommonEnvironment):
     """What a channel's consumer needs."""
 
@@ -155,6 +173,7 @@ class ConsumerEnvironment(CommonEnvironment):
     rate_per_second: float = Field(gt=0)
     quiet_hours: Annotated[QuietHours | None, BeforeValidator(_quiet_hours)] = None
     recipients: Annotated[AllowList | None, BeforeValidator(_recipients), Field(repr=False)] = None
+    sms_segments: int = Field(default=SMS_SEGMENTS, ge=1)
     unsubscribe_url: str | None = None
     unsubscribe_keys: str | None = Field(default=None, validate_default=True)
 

@@ -7,11 +7,12 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from functions.core.calendar import period_bounds, zone
-from functions.core.content import SMS_SEGMENTS, digest_context, reminder_context, render_digest, render_reminder
+from functions.core.content import digest_context, reminder_context, render_digest, render_reminder
 from functions.core.delivery import SkipReason
 from functions.core.eligibility import reason_to_skip
 from functions.core.envelope import EmailEnvelope
 from functions.core.identity import Channel, Topic
+from functions.core.text_segments import SMS_SEGMENTS
 from functions.core.unsubscribe_token import one_click_headers
 
 if TYPE_CHECKING:

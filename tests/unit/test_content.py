@@ -18,7 +18,6 @@ from jinja2 import TemplateNotFound, UndefinedError
 
 from functions.core.content import (
     LISTED,
-    SMS_SEGMENTS,
     DigestContext,
     digest_context,
     reminder_context,
@@ -32,7 +31,7 @@ from functions.core.envelope import EmailEnvelope, TextEnvelope
 from functions.core.identity import Channel
 from functions.core.money import minor_digits
 from functions.core.planning import DIGEST_TEMPLATE, REMINDER_TEMPLATE
-from functions.core.text_segments import Encoding, size_of
+from functions.core.text_segments import SMS_SEGMENTS, Encoding, size_of
 from functions.names import LANGUAGES
 from tests.fakes.examples import EMAIL_ADDRESS, PERIOD, SITE_URL, a_profile, a_reminder, an_activity
 from tests.fakes.readers import Page, Told, squeezed, told_in_page, told_in_text

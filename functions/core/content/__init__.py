@@ -6,14 +6,14 @@ it; `language` and `catalogue` know how it is said.
 
 from functions.core.content.digest import LISTED, DigestContext, digest_context
 from functions.core.content.reminder import ReminderContext, reminder_context
-from functions.core.content.rendering import SMS_SEGMENTS, render_digest, render_reminder
+from functions.core.content.rendering import prepare, render_digest, render_reminder
 
 __all__ = [
     "LISTED",
-    "SMS_SEGMENTS",
     "DigestContext",
     "ReminderContext",
     "digest_context",
+    "prepare",
     "reminder_context",
     "render_digest",
     "render_reminder",

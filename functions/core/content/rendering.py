@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
@@ -20,7 +20,7 @@ from functions.core.content.safety import one_line
 from functions.core.customer import ActivityKind
 from functions.core.envelope import EmailEnvelope, TextEnvelope
 from functions.core.identity import Channel
-from functions.core.text_segments import fit
+from functions.core.text_segments import SMS_SEGMENTS, fit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from functions.core.content.digest import DigestContext
     from functions.core.content.reminder import ReminderContext
     from functions.core.envelope import Envelope
-
-SMS_SEGMENTS: Final = 2  # of a text message, where nobody says otherwise
 
 
 def render_digest(
@@ -68,6 +66,17 @@ def render_reminder(
     if channel is Channel.SMS:
         return TextEnvelope(to=to, sender=sender, body=template.text_message(values, segments=sms_segments))
     return template.email(values, to=to, sender=sender)
+
+
+def prepare(channel: Channel) -> None:
+    """Compile a channel's forms and read every language, so that a cold start's first message need not wait for it."""
+    for name in _environment().list_templates():
+        template_id, _, file = name.partition("/")
+        stem, _, kind = file.partition(".")
+        if kind == "json":
+            _template(template_id, stem)
+        elif (stem == "sms") is (channel is Channel.SMS):
+            _environment().get_template(name)
 
 
 @dataclass(frozen=True, slots=True)

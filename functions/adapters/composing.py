@@ -1,0 +1,42 @@
+"""The composer that a channel's consumer has, from that consumer's environment, for it and for whoever looks ahead."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from functions.adapters.clock import utc_now
+from functions.adapters.secrets import SecretKeyRing
+from functions.core.composition import Composer
+from functions.core.unsubscribe_token import UnsubscribeLinks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mypy_boto3_secretsmanager import SecretsManagerClient
+
+    from functions.adapters.environment import ConsumerEnvironment
+    from functions.core.ports import Customers
+
+
+def composer_of(
+    environment: ConsumerEnvironment, customers: Customers, secrets_manager: Callable[[], SecretsManagerClient]
+) -> Composer:
+    """Return a composer for the environment's channel. Nothing is read yet."""
+    return Composer(
+        customers,
+        environment.sender,
+        environment.site_url,
+        quiet_hours=environment.quiet_hours,
+        allow_list=environment.recipients,
+        sms_segments=environment.sms_segments,
+        unsubscribe=_unsubscribe_links(environment, secrets_manager),
+    )
+
+
+def _unsubscribe_links(
+    environment: ConsumerEnvironment, secrets_manager: Callable[[], SecretsManagerClient]
+) -> UnsubscribeLinks | None:
+    if environment.unsubscribe_url is None or environment.unsubscribe_keys is None:
+        return None
+    keys = SecretKeyRing.named(secrets_manager(), environment.unsubscribe_keys, clock=utc_now)
+    return UnsubscribeLinks(environment.unsubscribe_url, keys)
