@@ -1,24 +1,59 @@
-"""Both regions, deployed once for the whole suite by the CDK, to an emulator that enforces IAM."""
+"""Both regions, deployed once for the whole suite by the CDK, to an emulator that enforces IAM.
+
+US emails go through the simulated provider, which knows idempotency keys and fails on demand; EU emails through SES.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from ops.local.cdk import Deployment, deployed
+from ops.local.cdk import SETTINGS, Deployment, deployed
 from ops.local.demo import pointed_at, running_regions
 from ops.local.emulator import Emulator
+from ops.local.provider_simulator import ProviderSimulator
 from ops.local.running_region import RunningRegion
+from ops.local.simulated_provider import SimulatedProvider
+from tests.e2e.people import Mailboxes
 
 RUN = Path(__file__).parents[2] / "out" / "e2e"
+API_KEY_SECRET = "digest/email-api-key"
 
 
 @pytest.fixture(scope="session")
-def deployment() -> Iterator[Deployment]:
+def simulator() -> Iterator[ProviderSimulator]:
+    with ProviderSimulator() as simulator:
+        yield simulator
+
+
+@pytest.fixture(scope="session")
+def provider(simulator: ProviderSimulator) -> SimulatedProvider:
+    """The provider of US emails, to be told what to do and asked what it did."""
+    return simulator.provider
+
+
+@pytest.fixture(scope="session")
+def deployment(simulator: ProviderSimulator) -> Iterator[Deployment]:
     """The stacks' outputs and settings, and the emulator they run on. Its logs, and the CDK's, stay in out/e2e."""
-    with deployed(RUN, auth=True) as made:
+    settings = json.loads(SETTINGS.read_text(encoding="utf-8"))
+    settings["regions"]["us"]["channels"]["email"] |= {
+        "provider": "http",
+        "provider_options": {
+            "url": simulator.url,
+            "api_key_secret": API_KEY_SECRET,
+            "key_window_s": 86_400,
+            "lookup_window_s": 604_800,
+        },
+    }
+    RUN.mkdir(parents=True, exist_ok=True)
+    overrides = RUN / "settings.json"
+    overrides.write_text(json.dumps(settings), encoding="utf-8")
+    with deployed(RUN, auth=True, overrides=overrides) as made:
+        secrets = made.emulator.client("secretsmanager", made.aws_region("us"))
+        secrets.create_secret(Name=API_KEY_SECRET, SecretString=simulator.api_key)
         yield made
 
 
@@ -28,19 +63,15 @@ def emulator(deployment: Deployment) -> Emulator:
 
 
 @pytest.fixture(scope="session")
+def mailboxes(emulator: Emulator, provider: SimulatedProvider) -> Mailboxes:
+    """What people would find in their mail, whichever provider brought it."""
+    return Mailboxes(emulator, provider)
+
+
+@pytest.fixture(scope="session")
 def cloud(deployment: Deployment) -> dict[str, str]:
     """Environment for a process of its own, such as the command line: it reaches the emulator and no account."""
     return deployment.emulator.environment()
-
-
-@pytest.fixture
-def in_cloud(cloud: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same for what runs in the test's own process."""
-    for name in ("AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_SESSION_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in cloud.items():
-        if name.startswith("AWS_"):
-            monkeypatch.setenv(name, value)
 
 
 @pytest.fixture(scope="session")

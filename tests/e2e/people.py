@@ -11,10 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from functions.core.calendar import period_reported, zone
+from functions.core.delivery import Delivery
 from functions.core.identity import Channel, DeliveryId, Topic
+from ops.local.emulator import Emulator
+from ops.local.running_region import RunningRegion
+from ops.local.simulated_provider import SimulatedProvider
 
 Found = TypeVar("Found")
 ZONE = "Etc/UTC"
@@ -49,6 +53,34 @@ class Person:
 
     def delivery_id(self, channel: Channel) -> str:
         return str(DeliveryId(Topic.DIGEST, self.customer_id, self.period, channel))
+
+
+@dataclass(frozen=True)
+class Mail:
+    """An email as it lies in a mailbox, and the reference that its provider gave it."""
+
+    reference: str
+    html: str = field(repr=False)
+    text: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Mailboxes:
+    """Mail of both providers: SES in the emulator, and the simulated one."""
+
+    emulator: Emulator
+    provider: SimulatedProvider
+
+    def of(self, person: Person) -> list[Mail]:
+        """Everything that was accepted for a person's address, in whatever region."""
+        from_ses = [
+            Mail(one.message_id, one.html, one.text) for one in self.emulator.emails() if person.email in one.to
+        ]
+        operations = [one for one in self.provider.operations if one.to == person.email]
+        return [*from_ses, *(Mail(one.operation_id, one.email.html, one.email.text) for one in operations)]
+
+    def count(self) -> int:
+        return len(self.emulator.emails()) + len(self.provider.operations)
 
 
 def import_people(people: list[Person], folder: Path, cloud: Mapping[str, str]) -> None:
@@ -119,7 +151,7 @@ def eventually(look: Callable[[], Found | None], *, within_s: float, what: str) 
         time.sleep(0.3)
 
 
-def rows_of(region: Any, person: Person) -> dict[Channel, Any]:
+def rows_of(region: RunningRegion, person: Person) -> dict[Channel, Delivery]:
     """A person's deliveries of the week, by channel."""
     ids = {channel: person.delivery_id(channel) for channel in Channel}
     held = region.deployment.ledger.read(ids.values())

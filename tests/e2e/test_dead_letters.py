@@ -8,9 +8,8 @@ from collections.abc import Mapping
 import pytest
 
 from functions.core.identity import Channel
-from ops.local.emulator import Emulator
 from ops.local.running_region import RunningRegion
-from tests.e2e.people import eventually
+from tests.e2e.people import Mailboxes, eventually
 
 Regions = Mapping[str, RunningRegion]
 
@@ -31,10 +30,10 @@ UNSUPPORTED = {
     ],
 )
 def test_a_message_that_nobody_can_work_on_is_in_the_dead_letter_queue_within_seconds(
-    regions: Regions, emulator: Emulator, body: str
+    regions: Regions, mailboxes: Mailboxes, body: str
 ) -> None:
     region = regions["us"]
-    before = len(emulator.emails())
+    before = mailboxes.count()
     message_id = region.send(Channel.EMAIL, body)
     dead = eventually(
         lambda: [
@@ -45,4 +44,4 @@ def test_a_message_that_nobody_can_work_on_is_in_the_dead_letter_queue_within_se
     )
     assert [one.body for one in dead] == [body]
     assert not [one for one in region.messages(region.queue(Channel.EMAIL)) if one.message_id == message_id]
-    assert len(emulator.emails()) == before
+    assert mailboxes.count() == before

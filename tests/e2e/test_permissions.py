@@ -79,6 +79,7 @@ def test_a_consumer_that_may_not_send_halts_its_channel_and_loses_nothing(
         what="the channel halted",
     )
     waiting = rows_of(region, EMIL)[Channel.EMAIL]
+    assert waiting.failure is not None
     assert (waiting.status, waiting.failure.failure_class) == (Status.RETRYABLE, "auth")
     assert not [one for one in emulator.emails() if EMIL.email in one.to]
     assert not region.messages(region.dead_letter_queue(Channel.EMAIL))
