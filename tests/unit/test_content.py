@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +22,7 @@ from functions.core.content import (
     LISTED,
     DigestContext,
     digest_context,
+    prepare,
     reminder_context,
     render_digest,
     render_reminder,
@@ -444,6 +447,27 @@ def test_a_mailbox_previews_what_the_subject_does_not_say() -> None:
     assert hidden == ["You spent $11.77."]
     message = an_activity(kind=ActivityKind.MESSAGE)
     assert [text for tag, text in Page(digest_of(message).html).blocks if tag == "div"] == [message.title]
+
+
+# --- starting ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("channel", Channel)
+def test_a_cold_start_has_every_form_of_its_channel_ready(channel: Channel) -> None:
+    _template.cache_clear()
+    _environment.cache_clear()
+    prepare(channel)
+    assert _template.cache_info().currsize == 2 * len(LANGUAGES)
+    ready = {key[1] for key in (_environment().cache or {})}
+    sms = {f"{version}/sms.txt.j2" for version in (DIGEST_TEMPLATE, REMINDER_TEMPLATE)}
+    assert ready == (sms if channel is Channel.SMS else set(_environment().list_templates(["j2"])) - sms)
+
+
+def test_only_who_sends_pays_for_templates_and_languages() -> None:
+    others = ("functions.planner.planner", "functions.reconciler.reconciler", "functions.adapters.environment")
+    program = f"import sys, {', '.join(others)}; print([name for name in ('babel', 'jinja2') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert done.stdout == "[]\n"
 
 
 # --- versions ---------------------------------------------------------------------------------------------------------
