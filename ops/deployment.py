@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_lambda import LambdaClient
+    from mypy_boto3_secretsmanager import SecretsManagerClient
 
     from stacks.settings import Settings
 
@@ -127,6 +128,11 @@ class RegionDeployment:
     def planner_function(self) -> str:
         return self.output(names.OUTPUT_PLANNER_FUNCTION)
 
+    def consumer_variables(self, channel: str) -> Mapping[str, str]:
+        """Environment of a channel's consumer, as it is deployed: what decides about a message beside the rows."""
+        name = self.output(names.consumer_output(channel))
+        return self.functions.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
+
     @property
     def shards(self) -> int:
         """Partitions of every index."""
@@ -155,6 +161,10 @@ class RegionDeployment:
     @cached_property
     def cloudformation(self) -> CloudFormationClient:
         return self._session.client("cloudformation", config=_PATIENT)
+
+    @cached_property
+    def secrets_manager(self) -> SecretsManagerClient:
+        return self._session.client("secretsmanager", config=_PATIENT)
 
     @cached_property
     def _dynamodb(self) -> DynamoDBClient:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
-from ops.cli import due, importing, plan, show, status
+from ops.cli import due, importing, plan, preview, show, status
 from ops.cli.output import complain
 from ops.cli.workplace import Workplace
 from ops.deployment import Deployment, DeploymentError, in_words
@@ -25,6 +25,7 @@ app = typer.Typer(
     - Did everybody get theirs? `digest status`
     - Why did this person get none? `digest show --customer c-10428`
     - What will be sent next? `digest due`
+    - What will they read? `digest preview --customer c-10428`
 
     All commands take `--json`. Addresses are never shown in full.
     """,
@@ -57,6 +58,7 @@ app.command("plan")(plan.plan)
 app.command("due")(due.due)
 app.command("status")(status.status)
 app.command("show")(show.show)
+app.command("preview")(preview.preview)
 
 
 def main(arguments: Sequence[str] | None = None, *, workplace: Workplace | None = None) -> None:

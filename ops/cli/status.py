@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Annotated, Any
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import typer
 
 from functions.adapters.periods import DynamoPeriods
 from functions.adapters.traffic import DynamoTraffic
-from functions.core.calendar import monday_of, period_reported
+from functions.core.calendar import period_reported
 from functions.core.identity import Channel
 from functions.core.traffic import Gate, GatePosition
 from ops.cli import weeks
 from ops.cli.output import count_of, moment, out, print_json, say, table, utc, week
 from ops.cli.weeks import Funnel, WeekOfRegion, count_week
-from ops.cli.workplace import JsonOption, RegionOption, workplace_of
+from ops.cli.workplace import JsonOption, PeriodOption, RegionOption, monday_named, workplace_of
 from ops.deployment import RegionDeployment
 
 
@@ -33,15 +33,7 @@ class Standing:
 
 def status(
     context: typer.Context,
-    period: Annotated[
-        str | None,
-        typer.Option(
-            "--period",
-            metavar="DATE",
-            help="Monday of the week that is reported, such as 2026-11-16. The last whole week when left out.",
-            show_default=False,
-        ),
-    ] = None,
+    period: PeriodOption = None,
     region: RegionOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -55,25 +47,13 @@ def status(
     """
     workplace = workplace_of(context)
     now = workplace.clock()
-    monday = period_reported(now, ZoneInfo("UTC")) if period is None else _monday(period)
+    monday = period_reported(now, ZoneInfo("UTC")) if period is None else monday_named(period)
     regions = workplace.deployment.only(region)
     standings = [_standing(one, monday.isoformat()) for one in regions]
     if as_json:
         print_json(_as_json(monday, standings, now))
     else:
         _tell(monday, standings, now)
-
-
-def _monday(text: str) -> date:
-    try:
-        day = date.fromisoformat(text)
-    except ValueError:
-        raise typer.BadParameter("must be an ISO date such as 2026-11-16", param_hint="--period") from None
-    if day != monday_of(day):
-        raise typer.BadParameter(
-            f"{day} is no Monday; the week that it lies in opens on {monday_of(day)}", param_hint="--period"
-        )
-    return day
 
 
 def _standing(region: RegionDeployment, period: str) -> Standing:

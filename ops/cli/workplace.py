@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, TypeAlias
 
 import typer
 
 from functions.adapters.clock import utc_now
+from functions.core.calendar import monday_of
 from ops.deployment import Deployment
 
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
@@ -19,6 +20,17 @@ RegionOption: TypeAlias = Annotated[
         "--region",
         metavar="REGION",
         help="Data region, such as us; all of them when left out.",
+        show_default=False,
+    ),
+]
+
+
+PeriodOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--period",
+        metavar="DATE",
+        help="Monday of the week that is reported, such as 2026-11-16. The last whole week when left out.",
         show_default=False,
     ),
 ]
@@ -38,3 +50,16 @@ def workplace_of(context: typer.Context) -> Workplace:
     if not isinstance(found, Workplace):
         raise TypeError("the root command sets the workplace")
     return found
+
+
+def monday_named(text: str) -> date:
+    """The Monday that `--period` names."""
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter("must be an ISO date such as 2026-11-16", param_hint="--period") from None
+    if day != monday_of(day):
+        raise typer.BadParameter(
+            f"{day} is no Monday; the week that it lies in opens on {monday_of(day)}", param_hint="--period"
+        )
+    return day

@@ -6,7 +6,7 @@ it; `language` and `catalogue` know how it is said.
 
 from functions.core.content.digest import LISTED, DigestContext, digest_context
 from functions.core.content.reminder import ReminderContext, reminder_context
-from functions.core.content.rendering import prepare, render_digest, render_reminder
+from functions.core.content.rendering import prepare, render_digest, render_reminder, template_ids
 
 __all__ = [
     "LISTED",
@@ -17,4 +17,5 @@ __all__ = [
     "reminder_context",
     "render_digest",
     "render_reminder",
+    "template_ids",
 ]

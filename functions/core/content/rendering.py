@@ -68,6 +68,12 @@ def render_reminder(
     return template.email(values, to=to, sender=sender)
 
 
+def template_ids() -> tuple[str, ...]:
+    """Return every version of every template that this release has."""
+    subjects = [name for name in _environment().list_templates() if name.endswith("/subject.txt.j2")]
+    return tuple(name.partition("/")[0] for name in subjects)
+
+
 def prepare(channel: Channel) -> None:
     """Compile a channel's forms and read every language, so that a cold start's first message need not wait for it."""
     for name in _environment().list_templates():
