@@ -64,6 +64,9 @@ class FakeRegion:
     shards: int = SHARDS
     data_region: str = "us"
 
+    def number_hash(self, number: str) -> str:
+        return f"{self.data_region}:{hash(number)}"
+
 
 @dataclass
 class FakeRegions:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Final
 
 from functions import names
@@ -15,6 +16,12 @@ PROVIDERS: Final = {Channel.EMAIL: "ses", Channel.SMS: "sns"}
 BACKOFF_S: Final = (30, 120, 600, 1800, 3600)
 VISIBILITY_S: Final = 180
 SHARDS: Final = 2
+UNSUBSCRIBE_KEYS, NUMBER_KEYS = "unsubscribe-keys", "number-keys"  # secrets
+UNSUBSCRIBE_URL: Final = "https://leave.example.com/"
+KEY_RINGS: Final = {
+    UNSUBSCRIBE_KEYS: json.dumps({"0": "canary-unsubscribe-key-" + "1" * 32}),
+    NUMBER_KEYS: json.dumps({"0": "canary-number-key-" + "2" * 32}),
+}
 
 
 def queue_url(channel: Channel) -> str:
@@ -52,6 +59,10 @@ ENVIRONMENT: Final = {
     **{names.provider_env(channel): PROVIDERS[channel] for channel in Channel},
     **{names.rate_env(channel): "1000" for channel in Channel},
 }
+
+
+def unsubscribe_environment() -> dict[str, str]:
+    return {names.ENV_UNSUBSCRIBE_URL: UNSUBSCRIBE_URL, names.ENV_UNSUBSCRIBE_KEYS: UNSUBSCRIBE_KEYS}
 
 
 def channel_environment(channel: Channel) -> dict[str, str]:

@@ -15,8 +15,15 @@ from functions import names
 from functions.adapters.wiring import dynamodb, sqs
 from functions.core.identity import Channel
 from tests.fakes.clock import SUNDAY_EVENING
-from tests.fakes.environment import CONTROL, CUSTOMERS, DELIVERIES, ENVIRONMENT, channel_environment
-from tests.integration.region import Clock, Functions, Region, make_queues, make_table
+from tests.fakes.environment import (
+    CONTROL,
+    CUSTOMERS,
+    DELIVERIES,
+    ENVIRONMENT,
+    channel_environment,
+    unsubscribe_environment,
+)
+from tests.integration.region import Clock, Functions, Region, make_key_rings, make_queues, make_table
 
 pytest.register_assert_rewrite("tests.conformance", "tests.integration.lambda_poller")
 
@@ -24,7 +31,7 @@ pytest.register_assert_rewrite("tests.conformance", "tests.integration.lambda_po
 @pytest.fixture(scope="session")
 def functions() -> Iterator[Functions]:
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in ENVIRONMENT.items():
+        for name, value in (ENVIRONMENT | unsubscribe_environment()).items():
             patch.setenv(name, value)
         modules: dict[str, ModuleType] = {}
         for channel in Channel:
@@ -53,6 +60,7 @@ def tables(functions: Functions) -> Iterator[Region]:  # noqa: ARG001 - sets the
         make_table(dynamodb(), CUSTOMERS, (names.CUSTOMER_ID, names.RECORD))
         make_table(dynamodb(), DELIVERIES, (names.DELIVERY_ID,))
         make_table(dynamodb(), CONTROL, (names.CONTROL_KEY,))
+        make_key_rings()
         yield Region(dynamodb(), sqs())
 
 

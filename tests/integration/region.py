@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
+import boto3
 import time_machine
 
 from functions import names
@@ -28,6 +29,7 @@ from tests.fakes.environment import (
     CONTROL,
     CUSTOMERS,
     DELIVERIES,
+    KEY_RINGS,
     REGION,
     SHARDS,
     VISIBILITY_S,
@@ -143,14 +145,21 @@ class Region:
 
 
 INDEXES: Final[Mapping[str, Mapping[str, tuple[str, str, dict[str, Any]]]]] = {
-    CUSTOMERS: {names.DUE_INDEX: (names.DUE_SHARD, names.NEXT_RUN_AT, {"ProjectionType": "ALL"})},
+    CUSTOMERS: {
+        names.DUE_INDEX: (names.DUE_SHARD, names.NEXT_RUN_AT, {"ProjectionType": "ALL"}),
+        names.NUMBER_INDEX: (names.NUMBER_HASH, names.CUSTOMER_ID, {"ProjectionType": "KEYS_ONLY"}),
+    },
     DELIVERIES: {
         names.ATTENTION_INDEX: (
             names.ATTENTION,
             names.ATTENTION_AT,
             {"ProjectionType": "INCLUDE", "NonKeyAttributes": [names.PERIOD]},
         ),
-        names.PERIOD_INDEX: (names.PERIOD_SHARD, names.PERIOD_END, {"ProjectionType": "KEYS_ONLY"}),
+        names.PERIOD_INDEX: (
+            names.PERIOD_SHARD,
+            names.PERIOD_END,
+            {"ProjectionType": "INCLUDE", "NonKeyAttributes": [names.ACCEPTED_AT, names.RECEIPT_OUTCOME]},
+        ),
     },
     CONTROL: {},
 }
@@ -174,6 +183,12 @@ def make_table(dynamodb: DynamoDBClient, table: str, key: tuple[str, ...]) -> No
 
 def _key_schema(keys: Any) -> Any:
     return [{"AttributeName": name, "KeyType": kind} for name, kind in zip(keys, ("HASH", "RANGE"), strict=False)]
+
+
+def make_key_rings(aws_region: str = REGION) -> None:
+    client = boto3.client("secretsmanager", region_name=aws_region)
+    for name, text in KEY_RINGS.items():
+        client.create_secret(Name=name, SecretString=text)
 
 
 def make_queues(sqs: SQSClient, channel: Channel) -> None:
