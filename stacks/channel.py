@@ -4,53 +4,44 @@ from __future__ import annotations
 
 import json
 
-from aws_cdk import Acknowledgment, ArnFormat, Duration, Stack, Validations
+from aws_cdk import Acknowledgment, ArnFormat, Stack, Validations
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from functions import names
 from stacks.deployment import Deployment
 from stacks.function import Function, Limits, allow
-from stacks.queue import PrivateQueue
-from stacks.settings import QUEUE_RETENTION_DAYS, EmailChannel, SmsChannel
+from stacks.queue import consume, may_consume, queue_and_dead_letters
 from stacks.settings import Channel as ChannelSettings
+from stacks.settings import EmailChannel, EumProviderOptions, HttpProviderOptions, SmsChannel
 from stacks.storage import Storage
 
 
 class Channel(Construct):
     """Queue and dead-letter queue of a channel, and the function that hands its deliveries to the provider.
 
-    SQS alone moves messages to the dead-letter queue, and only from this queue: the console's "redrive to source" then
-    works for every one of them.
+    `configuration_set` is what SES sends with, so that its events come back; other providers have none.
     """
 
     def __init__(
-        self, scope: Construct, construct_id: str, deployment: Deployment, *, name: str, storage: Storage
+        self,
+        scope: Construct,
+        construct_id: str,
+        deployment: Deployment,
+        *,
+        name: str,
+        storage: Storage,
+        configuration_set: str | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
         settings = deployment.region.channels.by_name()[name]
-        # The dead-letter queue names its source and the source its dead-letter queue; a chosen name breaks that circle.
-        queue_name = f"{names.stack_name(deployment.data_region)}-{name}"
-        self.dead_letters = PrivateQueue(
+        self._configuration_set = configuration_set
+        self.queue, self.dead_letters = queue_and_dead_letters(
             self,
-            "DeadLetters",
             deployment,
-            redrive_allow_policy=sqs.RedriveAllowPolicy(
-                redrive_permission=sqs.RedrivePermission.BY_QUEUE, source_queues=[self._queue_named(queue_name)]
-            ),
-        )
-        self.queue = PrivateQueue(
-            self,
-            "Queue",
-            deployment,
-            queue_name=queue_name,
-            retention_days=QUEUE_RETENTION_DAYS,
-            visibility_timeout=Duration.seconds(settings.visibility_timeout_s),
-            dead_letter_queue=sqs.DeadLetterQueue(
-                queue=self.dead_letters, max_receive_count=settings.max_receive_count
-            ),
+            name=name,
+            visibility_timeout_s=settings.visibility_timeout_s,
+            max_receive_count=settings.max_receive_count,
         )
         self.consumer = Function(
             self,
@@ -63,29 +54,18 @@ class Channel(Construct):
                 **storage.environment(),
                 names.ENV_QUEUE_URL: self.queue.queue_url,
                 **_environment(deployment, name, settings),
+                **self._provider_options(deployment, settings),
             },
-            statements=[*self._statements(storage), *_may_send(self, deployment, settings)],
+            statements=[*self._statements(storage), *self._may_send(deployment, settings)],
         )
         _explain_wildcards(self.consumer, _why_any_resource(deployment, settings))
-        self._consume(settings)
-
-    def _queue_named(self, queue_name: str) -> sqs.IQueue:
-        arn = Stack.of(self).format_arn(service="sqs", resource=queue_name)
-        return sqs.Queue.from_queue_arn(self, "QueueByName", arn)
-
-    def _consume(self, settings: ChannelSettings) -> None:
-        # The maximum concurrency holds the queue back without loss. Reserved concurrency would throttle the poller, and
-        # every throttled batch uses up a receive: messages nobody looked at end in the dead-letter queue, with no log.
-        # Filters would delete what they do not match.
-        lambda_.EventSourceMapping(
+        consume(
             self,
-            "Mapping",
-            target=self.consumer.function,
-            event_source_arn=self.queue.queue_arn,
+            self.consumer,
+            self.queue,
             batch_size=settings.batch_size,
-            max_batching_window=Duration.seconds(settings.batching_window_s),
-            max_concurrency=settings.concurrency,
-            report_batch_item_failures=True,
+            window_s=settings.batching_window_s,
+            concurrency=settings.concurrency,
         )
 
     def _statements(self, storage: Storage) -> list[iam.PolicyStatement]:
@@ -93,16 +73,48 @@ class Channel(Construct):
             allow(["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"], storage.deliveries.table_arn),
             allow(["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"], storage.customers.table_arn),
             allow(["dynamodb:GetItem", "dynamodb:UpdateItem"], storage.control.table_arn),
-            allow(
-                [
-                    "sqs:ReceiveMessage",
-                    "sqs:DeleteMessage",
-                    "sqs:GetQueueAttributes",
-                    "sqs:ChangeMessageVisibility",
-                ],
-                self.queue.queue_arn,
-            ),
+            may_consume(self.queue),
         ]
+
+    def _provider_options(self, deployment: Deployment, settings: ChannelSettings) -> dict[str, str]:
+        """The provider's options as the consumer gets them: what a person decides, and what follows from the stack."""
+        if isinstance(settings.provider_options, EumProviderOptions):
+            options = {
+                **settings.provider_options.model_dump(),
+                "origination_identity": _origination_identity(self, settings.provider_options),
+                "origin": names.stack_name(deployment.data_region),
+            }
+            return {names.ENV_PROVIDER_OPTIONS: Stack.of(self).to_json_string(options)}
+        if self._configuration_set is not None:
+            options = {"configuration_set": self._configuration_set}
+            return {names.ENV_PROVIDER_OPTIONS: Stack.of(self).to_json_string(options)}
+        return options_environment(names.ENV_PROVIDER_OPTIONS, settings)
+
+    def _may_send(self, deployment: Deployment, settings: ChannelSettings) -> list[iam.PolicyStatement]:
+        """What the consumer needs of its provider, and no more."""
+        if isinstance(settings.provider_options, EumProviderOptions):
+            return [allow(["sms-voice:SendTextMessage"], _origination_identity(self, settings.provider_options))]
+        if isinstance(settings, SmsChannel):
+            return _may_send_texts(self)
+        if settings.provider == "ses":
+            return [self._may_send_email(deployment, settings)]
+        return may_read_api_key(self, settings)
+
+    def _may_send_email(self, deployment: Deployment, settings: EmailChannel) -> iam.PolicyStatement:
+        if not deployment.target.judges_emails_by_sender:
+            return allow(["ses:SendEmail"], "*")
+        # SES checks whichever identity is verified, the address or its domain, and the configuration set.
+        stack = Stack.of(self)
+        resources = [
+            stack.format_arn(service="ses", resource="identity", resource_name=identity)
+            for identity in settings.sender_identities
+        ]
+        if self._configuration_set is not None:
+            named = stack.format_arn(service="ses", resource="configuration-set", resource_name=self._configuration_set)
+            resources.append(named)
+        statement = allow(["ses:SendEmail"], *resources)
+        statement.add_condition("StringEquals", {"ses:FromAddress": settings.sender})
+        return statement
 
 
 def _environment(deployment: Deployment, name: str, settings: ChannelSettings) -> dict[str, str]:
@@ -116,52 +128,40 @@ def _environment(deployment: Deployment, name: str, settings: ChannelSettings) -
         names.ENV_SITE_URL: deployment.region.site_url,
         names.ENV_QUIET_HOURS: settings.quiet_hours_text,
         names.ENV_RECIPIENTS: json.dumps(deployment.region.recipients),
-        **options_environment(names.ENV_PROVIDER_OPTIONS, settings),
         **({names.ENV_SMS_SEGMENTS: str(settings.max_segments)} if isinstance(settings, SmsChannel) else {}),
     }
 
 
 def options_environment(name: str, settings: ChannelSettings) -> dict[str, str]:
-    """The provider's options as JSON, in the variable of that name; nothing for a provider that has none."""
+    """Options of a provider that is reached over HTTP, as JSON in the variable of that name; nothing for others."""
     options = settings.provider_options
-    return {} if options is None else {name: json.dumps(options.model_dump())}
+    return {name: json.dumps(options.model_dump())} if isinstance(options, HttpProviderOptions) else {}
 
 
 def may_read_api_key(scope: Construct, settings: ChannelSettings) -> list[iam.PolicyStatement]:
     """The right to read the API key of the channel's provider, where it has one."""
-    if settings.provider_options is None:
+    if not isinstance(settings.provider_options, HttpProviderOptions):
         return []
+    return [may_read_secret(scope, settings.provider_options.api_key_secret)]
+
+
+def may_read_secret(scope: Construct, name: str) -> iam.PolicyStatement:
+    """The right to read the secret of this name."""
     # Secrets Manager ends a secret's ARN with six characters of its own. A wildcard * would be the right to read every
     # secret whose name only begins like this one.
     secret = Stack.of(scope).format_arn(
         service="secretsmanager",
         resource="secret",
-        resource_name=f"{settings.provider_options.api_key_secret}-??????",
+        resource_name=f"{name}-??????",
         arn_format=ArnFormat.COLON_RESOURCE_NAME,
     )
-    return [allow(["secretsmanager:GetSecretValue"], secret)]
+    return allow(["secretsmanager:GetSecretValue"], secret)
 
 
-def _may_send(channel: Channel, deployment: Deployment, settings: ChannelSettings) -> list[iam.PolicyStatement]:
-    """What the consumer needs of its provider, and no more."""
-    if isinstance(settings, SmsChannel):
-        return _may_send_texts(channel)
-    if settings.provider == "ses":
-        return [_may_send_email(channel, deployment, settings)]
-    return may_read_api_key(channel, settings)
-
-
-def _may_send_email(channel: Channel, deployment: Deployment, settings: EmailChannel) -> iam.PolicyStatement:
-    if not deployment.target.judges_emails_by_sender:
-        return allow(["ses:SendEmail"], "*")
-    # SES checks whichever identity is verified, the address or its domain.
-    identities = [
-        Stack.of(channel).format_arn(service="ses", resource="identity", resource_name=identity)
-        for identity in settings.sender_identities
-    ]
-    statement = allow(["ses:SendEmail"], *identities)
-    statement.add_condition("StringEquals", {"ses:FromAddress": settings.sender})
-    return statement
+def _origination_identity(scope: Construct, options: EumProviderOptions) -> str:
+    """ARN of who texts come from."""
+    kind, _, name = options.origination_identity.partition("/")
+    return Stack.of(scope).format_arn(service="sms-voice", resource=kind, resource_name=name)
 
 
 def _may_send_texts(channel: Channel) -> list[iam.PolicyStatement]:
@@ -174,7 +174,7 @@ def _may_send_texts(channel: Channel) -> list[iam.PolicyStatement]:
 
 def _why_any_resource(deployment: Deployment, settings: ChannelSettings) -> str | None:
     """Reason for a permission on every resource, or None where there is no such permission."""
-    if isinstance(settings, SmsChannel):
+    if isinstance(settings, SmsChannel) and settings.provider == "sns":
         return "A text goes to a phone number, which has no ARN, so the resource is *. Topics are denied."
     if settings.provider == "ses" and not deployment.target.judges_emails_by_sender:
         return "The local emulator judges every email as sent on resource *. On AWS it is the sender's identity."

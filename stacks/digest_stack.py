@@ -12,6 +12,7 @@ from stacks.channel import Channel
 from stacks.deployment import Deployment
 from stacks.monitoring import Monitoring
 from stacks.planner import Planner
+from stacks.receipts import EmailEvents, Receipts
 from stacks.recovery import Recovery
 from stacks.settings import Region, Target
 from stacks.storage import Storage
@@ -35,14 +36,30 @@ class DigestStack(Stack):
         )
         deployment = Deployment(target, data_region, region, lambda_.Code.from_asset(str(bundle(target))))
         self.storage = Storage(self, "Storage", deployment)
+        # Before the channels: an email that is sent with a configuration set that is not there yet would halt its own.
+        email_events = EmailEvents(self, "EmailEvents", deployment) if region.channels.email.provider == "ses" else None
         self.channels = {
-            channel: Channel(self, channel.capitalize(), deployment, name=channel, storage=self.storage)
+            channel: Channel(
+                self,
+                channel.capitalize(),
+                deployment,
+                name=channel,
+                storage=self.storage,
+                configuration_set=email_events.configuration_set if email_events and channel == "email" else None,
+            )
             for channel in region.channels.by_name()
         }
+        self.receipts = Receipts(self, "Receipts", deployment, storage=self.storage)
         self.planner = Planner(self, "Planner", deployment, storage=self.storage, channels=self.channels)
         self.recovery = Recovery(self, "Recovery", deployment, storage=self.storage, channels=self.channels)
         self.monitoring = Monitoring(
-            self, "Monitoring", deployment, channels=self.channels, planner=self.planner, recovery=self.recovery
+            self,
+            "Monitoring",
+            deployment,
+            channels=self.channels,
+            planner=self.planner,
+            recovery=self.recovery,
+            receipts=self.receipts,
         )
         for output, value in self._outputs(region).items():
             CfnOutput(self, output, value=value)
@@ -60,6 +77,7 @@ class DigestStack(Stack):
             names.OUTPUT_DASHBOARD: self.monitoring.dashboard.dashboard_name,
             names.OUTPUT_ALARM_TOPIC: self.monitoring.topic.topic_arn,
             names.OUTPUT_SHARDS: str(region.planner.shards),
+            **self.receipts.outputs(),
         }
         for name, channel in self.channels.items():
             outputs[names.queue_output(name)] = channel.queue.queue_url

@@ -25,6 +25,7 @@ from functions import names
 from stacks.channel import Channel
 from stacks.deployment import Deployment
 from stacks.planner import Planner
+from stacks.receipts import Receipts
 from stacks.recovery import Recovery
 from stacks.wakeup import Wakeup
 
@@ -46,6 +47,7 @@ class Monitoring(Construct):
         channels: Mapping[str, Channel],
         planner: Planner,
         recovery: Recovery,
+        receipts: Receipts,
     ) -> None:
         super().__init__(scope, construct_id)
         self.topic = AlarmTopic(self, "Alarms", deployment).topic
@@ -53,6 +55,7 @@ class Monitoring(Construct):
             **{f"{name} channel": _channel_guards(name, channel, deployment) for name, channel in channels.items()},
             "planner": _planner_guards(planner, deployment),
             "reconciler": _reconciler_guards(recovery, deployment),
+            "receipts": _receipt_guards(receipts, deployment),
             "deliveries": _delivery_guards(deployment),
         }
         alarms = {part: [self._alarm(guard) for guard in part_guards] for part, part_guards in guards.items()}
@@ -230,6 +233,23 @@ def _reconciler_guards(recovery: Recovery, deployment: Deployment) -> list[Guard
     ]
 
 
+def _receipt_guards(receipts: Receipts, deployment: Deployment) -> list[Guard]:
+    where = f"of data region {deployment.data_region}"
+    guards = [
+        Guard(
+            "ReceiptsParked",
+            "parked events",
+            f"Events {where} belong to no delivery that is known, or cannot be read: see which, then redrive or purge.",
+            _waiting(receipts.dead_letters),
+        ),
+        *_function_guards("Receipts", f"The receipts function {where}", receipts.function.function),
+    ]
+    if receipts.intake is not None:
+        who = f"The intake of the email provider's webhooks {where}"
+        guards += _function_guards("ReceiptIntake", who, receipts.intake.function.function)
+    return guards
+
+
 def _delivery_guards(deployment: Deployment) -> list[Guard]:
     """What the reconciler says of all deliveries at each sweep; that it says nothing has an alarm of its own."""
     where = f"in data region {deployment.data_region}"
@@ -268,8 +288,7 @@ def _delivery_guards(deployment: Deployment) -> list[Guard]:
 def _wakeup_guards(title: str, where: str, function: lambda_.Function, wakeup: Wakeup) -> list[Guard]:
     who = f"The {title.lower()} {where}"
     return [
-        Guard(f"{title}Errors", "errors", f"{who} fails, in two periods running.", _errors(function), periods=2),
-        Guard(f"{title}Throttles", "throttles", f"Lambda throttles the {title.lower()} {where}.", _throttles(function)),
+        *_function_guards(title, who, function),
         Guard(
             f"{title}Undelivered",
             "not handed over",
@@ -282,6 +301,13 @@ def _wakeup_guards(title: str, where: str, function: lambda_.Function, wakeup: W
             f"{who}: an invocation failed each time it was tried; the message in the queue says why.",
             _waiting(wakeup.failed),
         ),
+    ]
+
+
+def _function_guards(title: str, who: str, function: lambda_.Function) -> list[Guard]:
+    return [
+        Guard(f"{title}Errors", "errors", f"{who} fails, in two periods running.", _errors(function), periods=2),
+        Guard(f"{title}Throttles", "throttles", f"{who} is throttled by Lambda.", _throttles(function)),
     ]
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from aws_cdk import Acknowledgment, Duration, Validations
+from aws_cdk import Acknowledgment, Duration, Stack, Validations
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from functions import names
 from stacks.deployment import Deployment
-from stacks.settings import DEAD_LETTER_RETENTION_DAYS
+from stacks.function import Function, allow
+from stacks.settings import DEAD_LETTER_RETENTION_DAYS, QUEUE_RETENTION_DAYS
 
 
 class PrivateQueue(sqs.Queue):
@@ -41,6 +44,65 @@ class PrivateQueue(sqs.Queue):
             Validations.of(self).acknowledge(
                 Acknowledgment(id="AwsSolutions-SQS4", reason="The local emulator speaks plain HTTP, on loopback only.")
             )
+
+
+def queue_and_dead_letters(
+    scope: Construct, deployment: Deployment, *, name: str, visibility_timeout_s: int, max_receive_count: int
+) -> tuple[PrivateQueue, PrivateQueue]:
+    """A queue and its dead-letter queue.
+
+    SQS alone moves messages to the dead-letter queue, and only from this queue: the console's "redrive to source" then
+    works for every one of them.
+    """
+    # The dead-letter queue names its source and the source its dead-letter queue; a chosen name breaks that circle.
+    queue_name = f"{names.stack_name(deployment.data_region)}-{name}"
+    arn = Stack.of(scope).format_arn(service="sqs", resource=queue_name)
+    dead_letters = PrivateQueue(
+        scope,
+        "DeadLetters",
+        deployment,
+        redrive_allow_policy=sqs.RedriveAllowPolicy(
+            redrive_permission=sqs.RedrivePermission.BY_QUEUE,
+            source_queues=[sqs.Queue.from_queue_arn(scope, "QueueByName", arn)],
+        ),
+    )
+    queue = PrivateQueue(
+        scope,
+        "Queue",
+        deployment,
+        queue_name=queue_name,
+        retention_days=QUEUE_RETENTION_DAYS,
+        visibility_timeout=Duration.seconds(visibility_timeout_s),
+        dead_letter_queue=sqs.DeadLetterQueue(queue=dead_letters, max_receive_count=max_receive_count),
+    )
+    return queue, dead_letters
+
+
+def consume(
+    scope: Construct, function: Function, queue: sqs.IQueue, *, batch_size: int, window_s: int, concurrency: int
+) -> None:
+    """Have a function work a queue off."""
+    # The maximum concurrency holds the queue back without loss. Reserved concurrency would throttle the poller, and
+    # every throttled batch uses up a receive: messages nobody looked at end in the dead-letter queue, with no log.
+    # Filters would delete what they do not match.
+    lambda_.EventSourceMapping(
+        scope,
+        "Mapping",
+        target=function.function,
+        event_source_arn=queue.queue_arn,
+        batch_size=batch_size,
+        max_batching_window=Duration.seconds(window_s),
+        max_concurrency=concurrency,
+        report_batch_item_failures=True,
+    )
+
+
+def may_consume(queue: sqs.IQueue) -> iam.PolicyStatement:
+    """The right to receive this queue's messages, to delete those that are done and to put off the others."""
+    return allow(
+        ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ChangeMessageVisibility"],
+        queue.queue_arn,
+    )
 
 
 def may_send_messages(deployment: Deployment, *queues: sqs.IQueue) -> iam.PolicyStatement:

@@ -12,7 +12,7 @@ from stacks.channel import Channel, may_read_api_key, options_environment
 from stacks.deployment import Deployment
 from stacks.function import Function, Limits, allow
 from stacks.queue import may_send_messages
-from stacks.settings import Region
+from stacks.settings import HttpProviderOptions, Region
 from stacks.storage import Storage
 from stacks.wakeup import Wakeup
 
@@ -48,6 +48,8 @@ class Recovery(Construct):
                 names.ENV_INTERVAL_S: str(reconciler.interval_minutes * 60),
                 names.ENV_ATTENTION_AFTER_S: str(region.attention_after_s),
                 names.ENV_SILENCE_AFTER_S: str(region.silence_after_s),
+                names.ENV_RECEIPT_CHANNELS: ",".join(region.receipt_channels),
+                names.ENV_RECEIPT_SILENCE_S: str(region.receipts.silence_after_s),
             },
             statements=[*_statements(deployment, storage, channels), *_may_ask_providers(self, region)],
         )
@@ -73,14 +75,14 @@ def _may_ask_providers(scope: Construct, region: Region) -> list[iam.PolicyState
     askable = [
         channel
         for channel in region.channels.by_name().values()
-        if channel.provider_options is not None and channel.provider_options.can_be_asked
+        if isinstance(channel.provider_options, HttpProviderOptions) and channel.provider_options.can_be_asked
     ]
     return [statement for channel in askable for statement in may_read_api_key(scope, channel)]
 
 
 def _statements(deployment: Deployment, storage: Storage, channels: Mapping[str, Channel]) -> list[iam.PolicyStatement]:
     return [
-        allow(["dynamodb:Query"], storage.attention_index_arn()),
+        allow(["dynamodb:Query"], storage.attention_index_arn(), storage.period_index_arn()),
         allow(["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"], storage.deliveries.table_arn),
         allow(["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"], storage.control.table_arn),
         allow(["sqs:GetQueueAttributes"], *(channel.queue.queue_arn for channel in channels.values())),

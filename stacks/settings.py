@@ -136,6 +136,13 @@ def _text(pattern: str, expected: str) -> BeforeValidator:
     return BeforeValidator(_Rule(expected, lambda value: isinstance(value, str) and bool(matcher.fullmatch(value))))
 
 
+def _text_or_null(pattern: str, expected: str) -> BeforeValidator:
+    matcher = re.compile(pattern)
+    return BeforeValidator(
+        _Rule(expected, lambda value: value is None or (isinstance(value, str) and bool(matcher.fullmatch(value))))
+    )
+
+
 def _is_site(value: object) -> bool:
     if not isinstance(value, str):
         return False
@@ -180,6 +187,8 @@ def _is_backoff(value: object) -> bool:
     )
 
 
+# Not one that ends in a hyphen and six characters, which Secrets Manager takes for the end of an ARN.
+_NAME_OF_SECRET: Final = r"(?!.*-[A-Za-z0-9]{6}$)[A-Za-z0-9/_+=.@-]{1,256}"  # noqa: S105 - the form of a name
 _EMAIL_ADDRESS: Final = r"[^@\s\"<>]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+"
 _LOCAL_TIME: Final = r"([01][0-9]|2[0-3]):[0-5][0-9]"
 _RECIPIENT: Final = rf"{_EMAIL_ADDRESS}|\*@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+|\+[1-9][0-9]{{6,14}}|\+[1-9][0-9]{{3,13}}\*"
@@ -304,7 +313,7 @@ class HttpProviderOptions(_Entries):
     api_key_secret: Annotated[
         str,
         _text(
-            r"(?!.*-[A-Za-z0-9]{6}$)[A-Za-z0-9/_+=.@-]{1,256}",
+            _NAME_OF_SECRET,
             "must be the name of a secret in this region's Secrets Manager (its text is the provider's API key), but "
             "not one that ends in a hyphen and six characters, which Secrets Manager takes for the end of an ARN",
         ),
@@ -323,6 +332,33 @@ class HttpProviderOptions(_Entries):
         return self.lookup_window_s > 0
 
 
+class EumProviderOptions(_Entries):
+    """Text messages through AWS End User Messaging SMS."""
+
+    origination_identity: Annotated[
+        str,
+        _text(
+            r"(pool|phone-number)/[A-Za-z0-9_-]{1,128}|sender-id/[A-Za-z0-9_-]{1,11}/[A-Z]{2}",
+            "must name who texts come from as its ARN ends: pool/pool-0a1b2c, phone-number/phone-0a1b2c or "
+            "sender-id/SHOP/DE",
+        ),
+    ]
+    configuration_set: Annotated[
+        str | None,
+        _text_or_null(
+            r"[A-Za-z0-9_-]{1,64}",
+            "must be null, or the name of a configuration set of this region (its protection, its opt-out list)",
+        ),
+    ] = None
+    max_price: Annotated[
+        str | None,
+        _text_or_null(
+            r"[0-9]{1,2}\.[0-9]{1,5}",
+            'must be null, or US dollars as text such as "0.50" (a text that would cost more is not sent)',
+        ),
+    ] = None
+
+
 class EmailChannel(_Channel):
     provider: Annotated[Literal["ses", "http"], _one_of(["ses", "http"], "the email providers that there are")]
     provider_options: HttpProviderOptions | None = None  # of provider http, and of no other
@@ -338,8 +374,8 @@ class SmsChannel(_Channel):
     max_segments: Annotated[
         int, _whole(1, 10, "each is billed; a longer text is cut; SNS takes 1,600 characters at most")
     ] = 2
-    provider: Annotated[Literal["sns"], _one_of(["sns"], "the SMS providers that there are")]
-    provider_options: Annotated[None, _one_of([None], "provider sns has none")] = None
+    provider: Annotated[Literal["sns", "eum"], _one_of(["sns", "eum"], "the SMS providers that there are")]
+    provider_options: EumProviderOptions | None = None  # of provider eum, and of no other
     quiet_hours: _QuietHours = _NIGHT
     sender: Annotated[
         str,
@@ -351,6 +387,11 @@ class SmsChannel(_Channel):
 
 
 Channel: TypeAlias = EmailChannel | SmsChannel
+# The provider of a kind of channel that has options, and what they are.
+_WITH_OPTIONS: Final[Mapping[type[Channel], tuple[str, type[_Entries]]]] = {
+    EmailChannel: ("http", HttpProviderOptions),
+    SmsChannel: ("eum", EumProviderOptions),
+}
 
 
 class Channels(_Entries):
@@ -360,6 +401,34 @@ class Channels(_Entries):
     def by_name(self) -> dict[str, Channel]:
         """Each channel under its name, in the order of the fields."""
         return {name: getattr(self, name) for name in type(self).model_fields}
+
+
+class Receipts(_Entries):
+    """What is done about what providers say afterwards."""
+
+    silence_after_hours: Annotated[
+        int, _whole(1, 168, "hours until an accepted delivery without a receipt is counted; carriers take up to 72")
+    ]
+    soft_bounces: Annotated[
+        int, _whole(2, 10, "deliveries that come back for passing reasons, after which the channel is suppressed")
+    ]
+    soft_bounce_window_days: Annotated[int, _whole(7, 365, "days within which they count")]
+    webhook_secret: Annotated[
+        str | None,
+        _text_or_null(
+            _NAME_OF_SECRET,
+            "must be null, or the name of a secret in this region's Secrets Manager (its text is the provider's "
+            "signing secret, or two with a space between them while it is being rotated)",
+        ),
+    ] = None
+
+    @property
+    def silence_after_s(self) -> int:
+        return self.silence_after_hours * HOUR_S
+
+    @property
+    def soft_bounce_window_s(self) -> int:
+        return self.soft_bounce_window_days * DAY_S
 
 
 class Retention(_Entries):
@@ -382,6 +451,7 @@ class Region(_Entries):
     planner: Planner
     reconciler: Reconciler
     channels: Channels
+    receipts: Receipts
     expires_after_hours: Annotated[
         int, _whole(1, 167, "nothing is sent later; less than a week: the next digest comes")
     ]
@@ -429,6 +499,15 @@ class Region(_Entries):
         return slowest + self.reconciler.interval_s
 
     @property
+    def receipt_channels(self) -> tuple[str, ...]:
+        """Channels whose provider tells what becomes of messages. SNS does not: it writes delivery logs, for people."""
+        tells = {
+            "email": self.channels.email.provider == "ses" or self.receipts.webhook_secret is not None,
+            "sms": self.channels.sms.provider == "eum",
+        }
+        return tuple(name for name, told in tells.items() if told)
+
+    @property
     def backlog_alarm_s(self) -> int:
         """Age in seconds of a queue's oldest message that a person should hear of: a quarter of its time is gone."""
         return self.expires_after_s // 4
@@ -438,6 +517,9 @@ class Region(_Entries):
         misfits = [
             misfit for name, channel in self.channels.by_name().items() for misfit in _misfits(name, channel, self)
         ]
+        if self.receipts.webhook_secret is not None and self.channels.email.provider != "http":
+            expected = f"must be null (webhooks are sent by provider http; email has {self.channels.email.provider})"
+            misfits.append(("receipts.webhook_secret", self.receipts.webhook_secret, expected))
         if misfits:
             raise PydanticCustomError(
                 "do_not_fit_together", "{count} misfits", {"count": len(misfits), "misfits": misfits}
@@ -460,21 +542,21 @@ def _misfits(name: str, channel: Channel, region: Region) -> Iterator[tuple[str,
             list(channel.backoff_s),
             f"must add up to less than {longest_s} (seconds; later, the queue or expires_after_hours has ended it)",
         )
-    if isinstance(channel, EmailChannel):
-        yield from _provider_misfits(f"channels.{name}", channel)
+    yield from _provider_misfits(f"channels.{name}", channel)
 
 
-def _provider_misfits(path: str, channel: EmailChannel) -> Iterator[tuple[str, object, str]]:
+def _provider_misfits(path: str, channel: Channel) -> Iterator[tuple[str, object, str]]:
     options = channel.provider_options
-    if channel.provider == "http" and options is None:
-        yield f"{path}.provider_options", None, f"must be an object with {', '.join(HttpProviderOptions.model_fields)}"
-    if channel.provider != "http" and options is not None:
+    provider, entries = _WITH_OPTIONS[type(channel)]
+    if channel.provider == provider and options is None:
+        yield f"{path}.provider_options", None, f"must be an object with {', '.join(entries.model_fields)}"
+    if channel.provider != provider and options is not None:
         yield (
             f"{path}.provider_options",
             options.model_dump(),
-            f"must be left out (they are those of provider http; this one is {channel.provider})",
+            f"must be left out (they are those of provider {provider}; this one is {channel.provider})",
         )
-    if options is not None and sum(channel.backoff_s) >= options.key_window_s:
+    if isinstance(options, HttpProviderOptions) and sum(channel.backoff_s) >= options.key_window_s:
         yield (
             f"{path}.backoff_s",
             list(channel.backoff_s),

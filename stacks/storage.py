@@ -32,8 +32,14 @@ class Storage(Construct):
             projection_type=dynamodb.ProjectionType.INCLUDE,
             non_key_attributes=[names.PERIOD],
         )
-        keys_only = dynamodb.ProjectionType.KEYS_ONLY
-        _add_index(self.deliveries, names.PERIOD_INDEX, names.PERIOD_SHARD, names.PERIOD_END, keys_only)
+        # When a row was accepted never changes either; what became of it is written once, mostly: one index write more.
+        self.deliveries.add_global_secondary_index(
+            index_name=names.PERIOD_INDEX,
+            partition_key=dynamodb.Attribute(name=names.PERIOD_SHARD, type=_STRING),
+            sort_key=dynamodb.Attribute(name=names.PERIOD_END, type=_STRING),
+            projection_type=dynamodb.ProjectionType.INCLUDE,
+            non_key_attributes=[names.ACCEPTED_AT, names.RECEIPT_OUTCOME],
+        )
 
         self.control = _table(self, "Control", deployment, names.CONTROL_KEY)
 
@@ -50,6 +56,9 @@ class Storage(Construct):
 
     def attention_index_arn(self) -> str:
         return f"{self.deliveries.table_arn}/index/{names.ATTENTION_INDEX}"
+
+    def period_index_arn(self) -> str:
+        return f"{self.deliveries.table_arn}/index/{names.PERIOD_INDEX}"
 
 
 def _table(

@@ -12,19 +12,19 @@ if TYPE_CHECKING:
 # Named, and telling nothing of what became of a message.
 SAYS_NOTHING: Final = None
 
-# https://docs.aws.amazon.com/ses/latest/dg/event-publishing-retrieving-sns-contents.html
+# As EventBridge names them: https://docs.aws.amazon.com/eventbridge/latest/ref/events-ref-ses.html
 # A bounce is told apart further below.
 SES: Final[Mapping[str, ReceiptState | None]] = {
-    "Bounce": ReceiptState.BOUNCED,
-    "Click": SAYS_NOTHING,
-    "Complaint": ReceiptState.COMPLAINED,
-    "Delivery": ReceiptState.DELIVERED,
-    "DeliveryDelay": ReceiptState.DELAYED,
-    "Open": SAYS_NOTHING,
-    "Reject": ReceiptState.FAILED,
-    "Rendering Failure": ReceiptState.FAILED,
-    "Send": ReceiptState.SENT,
-    "Subscription": SAYS_NOTHING,
+    "Email Bounced": ReceiptState.BOUNCED,
+    "Email Clicked": SAYS_NOTHING,
+    "Email Complaint Received": ReceiptState.COMPLAINED,
+    "Email Delivered": ReceiptState.DELIVERED,
+    "Email Delivery Delayed": ReceiptState.DELAYED,
+    "Email Opened": SAYS_NOTHING,
+    "Email Rejected": ReceiptState.FAILED,  # taken, found to hold a virus, and not sent
+    "Email Rendering Failed": ReceiptState.FAILED,
+    "Email Sent": ReceiptState.SENT,
+    "Email Subscribed": SAYS_NOTHING,
 }
 
 # https://docs.aws.amazon.com/sms-voice/latest/userguide/configuration-sets-event-types.html

@@ -99,4 +99,4 @@ def test_no_api_key_stands_in_a_template(regions: Mapping[str, Template]) -> Non
 def test_with_ses_no_function_reads_any_secret(template: Template) -> None:
     actions = {action for statement in template.role_statements() for action in as_list(statement["Action"])}
     assert not [action for action in actions if action.startswith("secretsmanager:")]
-    assert names.ENV_PROVIDER_OPTIONS not in variables(template.consumer("email"))
+    assert names.ENV_PROVIDER_OPTIONS not in variables(template.consumer("sms"))

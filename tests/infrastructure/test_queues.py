@@ -43,8 +43,10 @@ def test_no_filter_deletes_a_message_that_it_does_not_know(template: Template) -
 def test_each_channel_has_a_queue_and_a_consumer_of_its_own(template: Template) -> None:
     mappings = template.properties("AWS::Lambda::EventSourceMapping").values()
     pairs = {(str(each["EventSourceArn"]), str(each["FunctionName"])) for each in mappings}
+    assert len(pairs) == len({queue for queue, _ in pairs}) == len({consumer for _, consumer in pairs}) == len(mappings)
     channels = template.settings.regions[template.data_region].channels.by_name()
-    assert len(pairs) == len({queue for queue, _ in pairs}) == len({consumer for _, consumer in pairs}) == len(channels)
+    of_channels = {str(arn_of(template, names.queue_output(channel))) for channel in channels}
+    assert of_channels <= {queue for queue, _ in pairs}
 
 
 def test_a_dead_letter_outlives_its_queue_by_ten_days(template: Template, channel: str) -> None:
@@ -72,10 +74,30 @@ def test_nothing_but_sqs_puts_a_message_into_a_dead_letter_queue(template: Templ
     assert not [each for each in sending if "*" in str(each["Resource"])]
 
 
-def test_nothing_but_sqs_delivers_to_a_queue_that_a_resource_policy_opens(template: Template) -> None:
-    policies = template.properties("AWS::SQS::QueuePolicy").values()
-    effects = {each["Effect"] for policy in policies for each in policy["PolicyDocument"]["Statement"]}
-    assert effects == {"Deny"}
+def test_a_channel_s_queues_are_opened_by_no_policy_of_their_own(template: Template, channel: str) -> None:
+    ours = {template.referred(one(channel)) for one in (names.queue_output, names.dead_letter_queue_output)}
+    statements = [
+        statement
+        for policy in template.properties("AWS::SQS::QueuePolicy").values()
+        for statement in policy["PolicyDocument"]["Statement"]
+        if {queue["Ref"] for queue in policy["Queues"]} & ours
+    ]
+    assert {each["Effect"] for each in statements} == {"Deny"}
+
+
+def test_a_queue_that_a_service_delivers_to_is_open_to_one_source_only(template: Template) -> None:
+    statements = [
+        statement
+        for policy in template.properties("AWS::SQS::QueuePolicy").values()
+        for statement in policy["PolicyDocument"]["Statement"]
+        if statement["Effect"] == "Allow"
+    ]
+    assert statements
+    for statement in statements:
+        assert statement["Action"] == "sqs:SendMessage"
+        assert list(statement["Principal"]) == ["Service"]
+        assert list(statement["Condition"]) == ["ArnEquals"]
+        assert list(statement["Condition"]["ArnEquals"]) == ["aws:SourceArn"]
 
 
 def test_a_consumer_never_sends_to_a_queue(template: Template, channel: str) -> None:
@@ -100,7 +122,7 @@ def test_every_queue_refuses_plain_http(template: Template) -> None:
         queue["Ref"]
         for policy in template.properties("AWS::SQS::QueuePolicy").values()
         for statement in policy["PolicyDocument"]["Statement"]
-        if statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+        if statement.get("Condition") == {"Bool": {"aws:SecureTransport": "false"}}
         for queue in policy["Queues"]
     }
     assert refusing == set(template.of_type("AWS::SQS::Queue"))

@@ -67,7 +67,7 @@ def test_no_customer_is_copied_to_another_region(template: Template) -> None:
             names.OUTPUT_DELIVERIES_TABLE,
             names.PERIOD_INDEX,
             [names.PERIOD_SHARD, names.PERIOD_END],
-            {"ProjectionType": "KEYS_ONLY"},
+            {"ProjectionType": "INCLUDE", "NonKeyAttributes": [names.ACCEPTED_AT, names.RECEIPT_OUTCOME]},
         ),
     ],
 )

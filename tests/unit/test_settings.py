@@ -332,7 +332,11 @@ def test_a_provider_and_its_options_come_together() -> None:
     told = problem(f"{EMAIL}.provider_options", OPTIONS)
     assert told.startswith(f"{EMAIL}.provider_options: is {{")
     assert told.endswith("must be left out (they are those of provider http; this one is ses)")
-    assert problem(f"{SMS}.provider_options", OPTIONS).endswith("must be null (provider sns has none)")
+    told = problem(f"{SMS}.provider_options", {"origination_identity": "pool/pool-1"})
+    assert told.endswith("must be left out (they are those of provider eum; this one is sns)")
+    assert problem(f"{SMS}.provider", "eum").endswith(
+        "an object with origination_identity, configuration_set, max_price"
+    )
     assert names_of_options in problem(f"{EMAIL}.provider_options", 5)
 
 
