@@ -40,7 +40,7 @@ from stacks.settings import SettingsError
 
 OUT: Final = cdk.ROOT / "out" / "demo"
 INTERRUPTED: Final = 130
-BATCHES: Final = 8  # messages in a batch of the one channel, or of both together
+BATCHES: Final = 10  # messages in a batch of the one channel, or of both together
 SHORTEST_ATTENTION_S: Final = 60
 ATTENTION_S_PER_DELIVERY: Final = 1 / 40
 
@@ -130,7 +130,7 @@ class Demo:
             write_report(run, OUT)
             self._tell(run)
             if self._arguments.keep:
-                self._keep(deployed.emulator)
+                self._keep(deployed.emulator, marketplace.example())
         return 0 if run.agrees else 1
 
     def _marketplace(self) -> Marketplace:
@@ -179,15 +179,15 @@ class Demo:
         verdict = "Every sum agrees" if run.agrees else "Not every sum agrees"
         self._console.print(f"{verdict}, after {run.wall_s:.0f} s. The report: {shown(OUT / 'report.html')}")
 
-    def _keep(self, emulator: Emulator) -> None:
+    def _keep(self, emulator: Emulator, customer_id: str) -> None:
         self._console.print("\nStill running, until Ctrl-C. In another terminal, in this folder:\n")
         for name, value in exports(emulator).items():
             self._console.print(f"  export {name}={value}", soft_wrap=True)
-        for command in ("status", "due", "show --customer 417"):
+        for command in ("status", "due", f"show --customer {customer_id}"):
             self._console.print(f"  .venv/bin/digest {command}")
-        while emulator.function_workers() is not None:
+        while True:
             time.sleep(1)
-        raise WeekFailedError(f"the emulator has ended:\n{emulator.last_words()}")
+            emulator.function_workers()  # raises when the emulator has ended
 
 
 def write_settings(marketplace: Marketplace, path: Path) -> Path:
@@ -203,7 +203,7 @@ def write_settings(marketplace: Marketplace, path: Path) -> Path:
     for region in settings["regions"].values():
         region["attention_after_s"] = max(SHORTEST_ATTENTION_S, round(deliveries * ATTENTION_S_PER_DELIVERY))
         for channel in region["channels"].values():
-            channel["batch_size"] = BATCHES // channels
+            channel["batch_size"] = BATCHES // max(1, channels)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
     return path

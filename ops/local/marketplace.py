@@ -160,6 +160,11 @@ class Marketplace:
     happenings: Sequence[Happening]
     source: str  # where the customers come from, in words
 
+    def example(self) -> str:
+        """Id of the customer to look at first: EXAMPLE, or the first one where there are fewer."""
+        ids = [person.customer_id for person in self.people]
+        return next((one for one in ids if int(one) == EXAMPLE), ids[0])
+
     def titles(self) -> frozenset[str]:
         """Every text that a rendered body holds of somebody's week, to be looked for where none may be."""
         return frozenset(happening.title for happening in self.happenings)

@@ -58,7 +58,7 @@ def test_a_runs_settings_fit_and_leave_each_region_where_it_was(tmp_path: Path) 
     path = write_settings(generate(1000, now=NOW), tmp_path / "run" / "settings.json")
     regions = read_cdk_json(ROOT / "cdk.json", path).regions
     assert {name: region.region for name, region in regions.items()} == {"us": "us-east-1", "eu": "eu-west-1"}
-    assert all(region.channels.email.batch_size == 4 for region in regions.values())
+    assert all(region.channels.email.batch_size == 5 for region in regions.values())
     assert all(region.attention_after_s == 60 for region in regions.values())
 
 
@@ -68,7 +68,7 @@ def test_more_deliveries_are_left_alone_for_longer_and_one_channel_has_the_large
     shop = marketplace_of(orders, "1997-W11", now=NOW, kept_for=timedelta(days=60))
     regions = json.loads(write_settings(shop, tmp_path / "settings.json").read_text(encoding="utf-8"))["regions"]
     assert regions["us"]["attention_after_s"] == 100
-    assert regions["us"]["channels"]["email"]["batch_size"] == 8
+    assert regions["us"]["channels"]["email"]["batch_size"] == 10
 
 
 def test_the_command_line_is_told_where_the_emulator_is_and_no_account(tmp_path: Path) -> None:
