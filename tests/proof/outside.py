@@ -118,8 +118,9 @@ class Outside:
         return process
 
     def kill(self) -> NoReturn:
-        """Let the running process die here."""
-        self._running[-1].dead = True
+        """Let the running process die here; whose request lands late is dead already."""
+        if self._running:
+            self._running[-1].dead = True
         raise Died
 
     def reach(self, request: Request) -> Any:
@@ -163,5 +164,5 @@ class Outside:
 
 def perform_quietly(request: Request) -> None:
     """Let a request have its effect while nobody hears the answer."""
-    with contextlib.suppress(ClientError, BotoCoreError):
+    with contextlib.suppress(ClientError, BotoCoreError, Died):
         request.perform()

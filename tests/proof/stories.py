@@ -168,7 +168,7 @@ STORIES: Final = {
         Story(
             "dies of it every time",
             dies_of_it_every_time,
-            (Kind.KEY, Kind.LOOKUP, Kind.NONE),
+            (Kind.KEY, Kind.NONE),
             ends=frozenset({Status.DEAD_LETTER}),
             may_be_uncertain=True,
             may_leave_dead_letters=True,
