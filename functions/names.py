@@ -29,6 +29,14 @@ NEXT_RUN_AT: Final = "next_run_at"
 NUMBER_INDEX: Final = "number"
 NUMBER_HASH: Final = "number_hash"
 
+# Attributes of a profile that say what the person agreed to, when that was withdrawn, and by which way.
+CONSENT_ATTRIBUTES: Final = tuple(
+    f"consent_{topic}_{channel}{what}"
+    for topic in ("digest", "reminder")
+    for channel in ("email", "sms")
+    for what in ("", "_at", "_by")
+)
+
 # Index `attention` of the deliveries table: open rows, and rows that wait for a person.
 ATTENTION_INDEX: Final = "attention"
 ATTENTION: Final = "attention"  # "<why>#<channel>#<shard>"
@@ -109,6 +117,14 @@ OUTPUT_RECONCILER_SCHEDULE: Final = "ReconcilerSchedule"
 OUTPUT_DASHBOARD: Final = "Dashboard"
 OUTPUT_ALARM_TOPIC: Final = "AlarmTopic"
 OUTPUT_SHARDS: Final = "Shards"
+OUTPUT_UNSUBSCRIBE_FUNCTION: Final = "UnsubscribeFunction"
+OUTPUT_UNSUBSCRIBE_URL: Final = "UnsubscribeUrl"
+OUTPUT_UNSUBSCRIBE_KEYS: Final = "UnsubscribeKeys"
+OUTPUT_NUMBER_KEYS: Final = "NumberKeys"
+OUTPUT_INBOUND_TOPIC: Final = "InboundTopic"
+OUTPUT_INBOUND_FUNCTION: Final = "InboundFunction"
+OUTPUT_INBOUND_QUEUE: Final = "InboundQueue"
+OUTPUT_INBOUND_DEAD_LETTER_QUEUE: Final = "InboundDeadLetterQueue"
 OUTPUT_RECEIPTS_QUEUE: Final = "ReceiptsQueue"
 OUTPUT_RECEIPTS_DEAD_LETTER_QUEUE: Final = "ReceiptsDeadLetterQueue"
 OUTPUT_RECEIPTS_FUNCTION: Final = "ReceiptsFunction"

@@ -28,7 +28,11 @@ from botocore.exceptions import (
 )
 
 from functions import names
+from functions.adapters.clock import utc_now
 from functions.adapters.ledger import DynamoLedger
+from functions.adapters.secrets import SecretError, SecretKeyRing
+from functions.core.keyring import KeyRingError
+from functions.core.opting_out import number_hash
 from ops.imports.rows import DynamoRows
 from stacks.settings import SettingsError, read_cdk_json
 
@@ -148,6 +152,19 @@ class RegionDeployment:
         """The deliveries table."""
         return DynamoLedger(self.dynamodb, table=self.deliveries_table, shards=self.shards)
 
+    def number_hash(self, number: str) -> str:
+        """What a phone number is found by. Raises DeploymentError when its key cannot be read."""
+        name = self.output(names.OUTPUT_NUMBER_KEYS)
+        with self._making:
+            keys = self._number_keys
+        try:
+            return number_hash(number, keys().of(utc_now()))
+        except (SecretError, KeyRingError) as error:
+            raise DeploymentError(
+                f"the secret {name} in {self.aws_region} cannot be used ({_code_of(error)}): phone numbers are stored "
+                "with a keyed hash, so that STOP finds its sender; use a role that may read the secret"
+            ) from None
+
     @property
     def dynamodb(self) -> DynamoDBClient:
         with self._making:
@@ -161,6 +178,11 @@ class RegionDeployment:
     @cached_property
     def cloudformation(self) -> CloudFormationClient:
         return self._session.client("cloudformation", config=_PATIENT)
+
+    @cached_property
+    def _number_keys(self) -> SecretKeyRing:
+        client = self._session.client("secretsmanager", config=_PATIENT)
+        return SecretKeyRing.named(client, self.output(names.OUTPUT_NUMBER_KEYS), clock=utc_now)
 
     @cached_property
     def secrets_manager(self) -> SecretsManagerClient:
@@ -227,6 +249,10 @@ class Deployment:
     def only(self, data_region: str | None) -> tuple[RegionDeployment, ...]:
         """The named data region, or all of them."""
         return tuple(self) if data_region is None else (self.region(data_region),)
+
+
+def _code_of(error: SecretError | KeyRingError) -> str:
+    return error.code if isinstance(error, SecretError) else str(error)
 
 
 def _is_deployed(region: RegionDeployment) -> bool:

@@ -15,12 +15,14 @@ from stacks.queue import consume, may_consume, queue_and_dead_letters
 from stacks.settings import Channel as ChannelSettings
 from stacks.settings import EmailChannel, EumProviderOptions, HttpProviderOptions, SmsChannel
 from stacks.storage import Storage
+from stacks.unsubscribe import Unsubscribe
 
 
 class Channel(Construct):
     """Queue and dead-letter queue of a channel, and the function that hands its deliveries to the provider.
 
-    `configuration_set` is what SES sends with, so that its events come back; other providers have none.
+    `configuration_set` is what SES sends with, so that its events come back; other providers have none. `unsubscribe`
+    is where the links in its messages lead; a text has none.
     """
 
     def __init__(
@@ -32,6 +34,7 @@ class Channel(Construct):
         name: str,
         storage: Storage,
         configuration_set: str | None = None,
+        unsubscribe: Unsubscribe | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
         settings = deployment.region.channels.by_name()[name]
@@ -55,8 +58,13 @@ class Channel(Construct):
                 names.ENV_QUEUE_URL: self.queue.queue_url,
                 **_environment(deployment, name, settings),
                 **self._provider_options(deployment, settings),
+                **(unsubscribe.environment() if unsubscribe else {}),
             },
-            statements=[*self._statements(storage), *self._may_send(deployment, settings)],
+            statements=[
+                *self._statements(storage),
+                *self._may_send(deployment, settings),
+                *([unsubscribe.keys.may_be_read()] if unsubscribe else []),
+            ],
         )
         _explain_wildcards(self.consumer, _why_any_resource(deployment, settings))
         consume(

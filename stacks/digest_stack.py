@@ -10,12 +10,14 @@ from functions import names
 from stacks.bundling import bundle
 from stacks.channel import Channel
 from stacks.deployment import Deployment
-from stacks.monitoring import Monitoring
+from stacks.inbound import Inbound
+from stacks.monitoring import Monitoring, Parts
 from stacks.planner import Planner
 from stacks.receipts import EmailEvents, Receipts
 from stacks.recovery import Recovery
 from stacks.settings import Region, Target
 from stacks.storage import Storage
+from stacks.unsubscribe import Unsubscribe
 
 
 class DigestStack(Stack):
@@ -36,6 +38,8 @@ class DigestStack(Stack):
         )
         deployment = Deployment(target, data_region, region, lambda_.Code.from_asset(str(bundle(target))))
         self.storage = Storage(self, "Storage", deployment)
+        self.unsubscribe = Unsubscribe(self, "Unsubscribe", deployment, storage=self.storage)
+        self.inbound = Inbound(self, "Inbound", deployment, storage=self.storage)
         # Before the channels: an email that is sent with a configuration set that is not there yet would halt its own.
         email_events = EmailEvents(self, "EmailEvents", deployment) if region.channels.email.provider == "ses" else None
         self.channels = {
@@ -46,6 +50,7 @@ class DigestStack(Stack):
                 name=channel,
                 storage=self.storage,
                 configuration_set=email_events.configuration_set if email_events and channel == "email" else None,
+                unsubscribe=self.unsubscribe if channel == "email" else None,
             )
             for channel in region.channels.by_name()
         }
@@ -56,10 +61,14 @@ class DigestStack(Stack):
             self,
             "Monitoring",
             deployment,
-            channels=self.channels,
-            planner=self.planner,
-            recovery=self.recovery,
-            receipts=self.receipts,
+            parts=Parts(
+                channels=self.channels,
+                planner=self.planner,
+                recovery=self.recovery,
+                receipts=self.receipts,
+                unsubscribe=self.unsubscribe,
+                inbound=self.inbound,
+            ),
         )
         for output, value in self._outputs(region).items():
             CfnOutput(self, output, value=value)
@@ -78,6 +87,8 @@ class DigestStack(Stack):
             names.OUTPUT_ALARM_TOPIC: self.monitoring.topic.topic_arn,
             names.OUTPUT_SHARDS: str(region.planner.shards),
             **self.receipts.outputs(),
+            **self.unsubscribe.outputs(),
+            **self.inbound.outputs(),
         }
         for name, channel in self.channels.items():
             outputs[names.queue_output(name)] = channel.queue.queue_url

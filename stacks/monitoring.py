@@ -24,9 +24,11 @@ from constructs import Construct
 from functions import names
 from stacks.channel import Channel
 from stacks.deployment import Deployment
+from stacks.inbound import Inbound
 from stacks.planner import Planner
 from stacks.receipts import Receipts
 from stacks.recovery import Recovery
+from stacks.unsubscribe import Unsubscribe
 from stacks.wakeup import Wakeup
 
 _MINUTE = Duration.minutes(1)
@@ -37,6 +39,18 @@ _QUIET_IS_WELL = cloudwatch.TreatMissingData.NOT_BREACHING
 _QUIET_IS_AN_ALARM = cloudwatch.TreatMissingData.BREACHING
 
 
+@dataclass(frozen=True)
+class Parts:
+    """What there is to watch in a region."""
+
+    channels: Mapping[str, Channel]
+    planner: Planner
+    recovery: Recovery
+    receipts: Receipts
+    unsubscribe: Unsubscribe
+    inbound: Inbound
+
+
 class Monitoring(Construct):
     def __init__(
         self,
@@ -44,18 +58,17 @@ class Monitoring(Construct):
         construct_id: str,
         deployment: Deployment,
         *,
-        channels: Mapping[str, Channel],
-        planner: Planner,
-        recovery: Recovery,
-        receipts: Receipts,
+        parts: Parts,
     ) -> None:
         super().__init__(scope, construct_id)
         self.topic = AlarmTopic(self, "Alarms", deployment).topic
         guards = {
-            **{f"{name} channel": _channel_guards(name, channel, deployment) for name, channel in channels.items()},
-            "planner": _planner_guards(planner, deployment),
-            "reconciler": _reconciler_guards(recovery, deployment),
-            "receipts": _receipt_guards(receipts, deployment),
+            **{f"{name} channel": _channel_guards(name, one, deployment) for name, one in parts.channels.items()},
+            "planner": _planner_guards(parts.planner, deployment),
+            "reconciler": _reconciler_guards(parts.recovery, deployment),
+            "receipts": _receipt_guards(parts.receipts, deployment),
+            "unsubscribing": _unsubscribe_guards(parts.unsubscribe, deployment),
+            "texts from customers": _inbound_guards(parts.inbound, deployment),
             "deliveries": _delivery_guards(deployment),
         }
         alarms = {part: [self._alarm(guard) for guard in part_guards] for part, part_guards in guards.items()}
@@ -131,6 +144,11 @@ def _errors(function: lambda_.IFunction) -> cloudwatch.Metric:
 
 def _throttles(function: lambda_.IFunction) -> cloudwatch.Metric:
     return function.metric_throttles(period=_FIVE_MINUTES)
+
+
+def _faults_at_url(function: lambda_.Function) -> cloudwatch.Metric:
+    """Requests to the function's URL that were answered with 5xx, by the function or for want of an answer of it."""
+    return function.metric("Url5xxCount", period=_FIVE_MINUTES, statistic="Sum")
 
 
 def _planner_runs(deployment: Deployment) -> cloudwatch.Metric:
@@ -248,6 +266,40 @@ def _receipt_guards(receipts: Receipts, deployment: Deployment) -> list[Guard]:
         who = f"The intake of the email provider's webhooks {where}"
         guards += _function_guards("ReceiptIntake", who, receipts.intake.function.function)
     return guards
+
+
+def _unsubscribe_guards(unsubscribe: Unsubscribe, deployment: Deployment) -> list[Guard]:
+    where = f"of data region {deployment.data_region}"
+    page = unsubscribe.function.function
+    return [
+        Guard(
+            "UnsubscribeFaults",
+            "requests answered with 5xx",
+            f"The unsubscribe page {where} fails: people cannot leave, which the law gives them the right to.",
+            _faults_at_url(page),
+        ),
+        *_function_guards("Unsubscribe", f"The unsubscribe page {where}", page),
+    ]
+
+
+def _inbound_guards(inbound: Inbound, deployment: Deployment) -> list[Guard]:
+    where = f"of data region {deployment.data_region}"
+    return [
+        Guard(
+            "InboundDeadLetters",
+            "dead letters",
+            f"Texts from customers {where} could not be worked on. There may be a STOP among them: act on it today.",
+            _waiting(inbound.dead_letters),
+        ),
+        Guard(
+            "InboundOldestMessage",
+            "age of the oldest text, s",
+            f"A text from a customer {where} has waited for an hour. If it says STOP, texts still go out.",
+            _oldest(inbound.queue),
+            threshold=3600,
+        ),
+        *_function_guards("Inbound", f"The listener to texts {where}", inbound.function.function),
+    ]
 
 
 def _delivery_guards(deployment: Deployment) -> list[Guard]:

@@ -21,6 +21,8 @@ class Storage(Construct):
         super().__init__(scope, construct_id)
         self.customers = _table(self, "Customers", deployment, names.CUSTOMER_ID, sort_key=names.RECORD)
         _add_index(self.customers, names.DUE_INDEX, names.DUE_SHARD, names.NEXT_RUN_AT, dynamodb.ProjectionType.ALL)
+        keys_only = dynamodb.ProjectionType.KEYS_ONLY
+        _add_index(self.customers, names.NUMBER_INDEX, names.NUMBER_HASH, names.CUSTOMER_ID, keys_only)
 
         self.deliveries = _table(self, "Deliveries", deployment, names.DELIVERY_ID)
         # What an index says is a hint, checked on the row itself: keys are enough, and cost the least to write. The
@@ -53,6 +55,9 @@ class Storage(Construct):
 
     def due_index_arn(self) -> str:
         return f"{self.customers.table_arn}/index/{names.DUE_INDEX}"
+
+    def number_index_arn(self) -> str:
+        return f"{self.customers.table_arn}/index/{names.NUMBER_INDEX}"
 
     def attention_index_arn(self) -> str:
         return f"{self.deliveries.table_arn}/index/{names.ATTENTION_INDEX}"

@@ -36,7 +36,7 @@ from ops.imports.rows import Key, RowChange
 from ops.imports.writing import write_entries
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from zoneinfo import ZoneInfo
 
     from functions.core.ports import Clock
@@ -106,11 +106,12 @@ class WeeklyPlan:
 
 @dataclass(frozen=True, slots=True)
 class CustomerEntry:
-    """A customer's line, and the changes that it asks for."""
+    """A customer's line, and the changes that it asks for. `number_hash` is that of the line's data region."""
 
     number: int
     line: CustomerLine = field(repr=False)
     now: datetime
+    number_hash: Callable[[str], str]
     reads: bool = True
 
     @property
@@ -150,7 +151,12 @@ class CustomerEntry:
         return RowChange(
             key=self.home,
             new=new,
-            put={"time_zone": self.line.time_zone, "addresses": addresses, **given},
+            put={
+                "time_zone": self.line.time_zone,
+                "addresses": addresses,
+                names.NUMBER_HASH: self._number_hash(addresses),
+                **given,
+            },
             if_absent={
                 **{name: value for name, value in said.items() if name not in given},
                 # No answer is not stored: it counts as opted out, and leaves the question open for a later import.
@@ -162,6 +168,10 @@ class CustomerEntry:
                 },
             },
         )
+
+    def _number_hash(self, addresses: Mapping[str, str]) -> str | None:
+        number = addresses.get(str(Channel.SMS))
+        return None if number is None else self.number_hash(number)
 
     def _plan(self, schedule: Row | None) -> WeeklyPlan | None:
         """The plan that the line asks for; on record, with the line's zone, where it does not speak of one."""
@@ -282,10 +292,20 @@ def import_customers(
     clock: Clock = utc_now,
 ) -> ImportReport:
     """Import lines of CSV with a header row, or of JSON. Raises FileFaultError when nothing of them can be read."""
-    return write_entries(_entries(lines, form, clock()), deployment, progress=progress)
+    return write_entries(_entries(lines, form, clock(), deployment), deployment, progress=progress)
 
 
-def _entries(lines: Iterable[str], form: Form | None, now: datetime) -> Iterator[CustomerEntry | BadLine]:
+def _entries(
+    lines: Iterable[str], form: Form | None, now: datetime, deployment: Destinations
+) -> Iterator[CustomerEntry | BadLine]:
     for line in read_lines(lines, COLUMNS, form=form):
         read = line if isinstance(line, BadLine) else checked(CustomerLine, line)
-        yield read if isinstance(read, BadLine) else CustomerEntry(line.number, read, now)
+        if isinstance(read, BadLine):
+            yield read
+        else:
+            yield CustomerEntry(line.number, read, now, _number_hash_in(deployment, read.data_region))
+
+
+def _number_hash_in(deployment: Destinations, data_region: str) -> Callable[[str], str]:
+    """Return the hash of a data region that may not exist: it is asked for when the line is found good."""
+    return lambda number: deployment.region(data_region).number_hash(number)

@@ -31,6 +31,10 @@ class Destination(Protocol):
     @property
     def shards(self) -> int: ...
 
+    def number_hash(self, number: str) -> str:
+        """What a phone number is found by in this data region."""
+        ...
+
 
 class Destinations(Protocol):
     """All data regions; `ops.deployment.Deployment` is one."""

@@ -53,6 +53,12 @@ def test_no_customer_is_copied_to_another_region(template: Template) -> None:
     [
         (
             names.OUTPUT_CUSTOMERS_TABLE,
+            names.NUMBER_INDEX,
+            [names.NUMBER_HASH, names.CUSTOMER_ID],
+            {"ProjectionType": "KEYS_ONLY"},
+        ),
+        (
+            names.OUTPUT_CUSTOMERS_TABLE,
             names.DUE_INDEX,
             [names.DUE_SHARD, names.NEXT_RUN_AT],
             {"ProjectionType": "ALL"},

@@ -16,9 +16,9 @@ from functions import names
 from ops.cli import main
 from ops.cli.workplace import Workplace
 from ops.deployment import Deployment, RegionDeployment
-from tests.fakes.environment import CONTROL, CUSTOMERS, DELIVERIES, SHARDS
+from tests.fakes.environment import CONTROL, CUSTOMERS, DELIVERIES, NUMBER_KEYS, SHARDS
 from tests.fakes.lambda_context import FakeLambdaContext
-from tests.integration.region import Clock, Region, make_table
+from tests.integration.region import Clock, Region, make_key_rings, make_table
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda import LambdaClient
@@ -29,6 +29,7 @@ OUTPUTS = {
     names.OUTPUT_CONTROL_TABLE: CONTROL,
     names.OUTPUT_PLANNER_FUNCTION: "planner",
     names.OUTPUT_SHARDS: str(SHARDS),
+    names.OUTPUT_NUMBER_KEYS: NUMBER_KEYS,
 }
 
 
@@ -108,4 +109,5 @@ def a_second_region() -> Region:
     make_table(dynamodb, CUSTOMERS, (names.CUSTOMER_ID, names.RECORD))
     make_table(dynamodb, DELIVERIES, (names.DELIVERY_ID,))
     make_table(dynamodb, CONTROL, (names.CONTROL_KEY,))
+    make_key_rings("eu-west-1")
     return Region(dynamodb, boto3.client("sqs", region_name="eu-west-1"))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from functions import names
 from functions.adapters.schedule_rows import profile_from_row, schedule_from_row
 from functions.core.customer import DIGEST_SCHEDULE, PROFILE, Consent, DigestSchedule
 from functions.core.identity import Channel, Topic
@@ -257,3 +258,38 @@ def test_json_lines_take_the_same_keys(regions: FakeRegions, clock: FakeClock) -
     report = import_customers([line, line.replace('"active"', '"canary@example.com"')], regions, clock=clock)
     assert (report.kept, report.bad) == (1, ((2, "one key is unknown; take it out"),))
     assert schedule_row(regions)["channels"] == ["email", "sms"]
+
+
+# --- the hash that a STOP finds its sender by ---
+
+
+def hash_of(regions: FakeRegions, customer_id: str = "c-1", region: str = "us") -> str | None:
+    held: str | None = regions.region(region).rows.held[customer_id, PROFILE].get(names.NUMBER_HASH)
+    return held
+
+
+def test_a_number_is_stored_with_the_hash_of_its_own_region(regions: FakeRegions, clock: FakeClock) -> None:
+    importing(regions, clock, ANNA, EVA.replace("example.org,,", "example.org,+447700900123,"))
+    assert hash_of(regions) == regions.us.number_hash("+12025550123")
+    assert hash_of(regions, "c-2", "eu") == regions.eu.number_hash("+447700900123")
+
+
+def test_a_hash_follows_the_number_and_goes_with_it(regions: FakeRegions, clock: FakeClock) -> None:
+    importing(regions, clock, ANNA)
+    importing(regions, clock, ANNA.replace("+12025550123", "+12025550124"))
+    assert hash_of(regions) == regions.us.number_hash("+12025550124")
+    importing(regions, clock, ANNA.replace("+12025550123", ""))
+    assert hash_of(regions) is None
+
+
+def test_a_file_without_numbers_leaves_number_and_hash(regions: FakeRegions, clock: FakeClock) -> None:
+    importing(regions, clock, ANNA)
+    importing(regions, clock, "c-1,us,America/Chicago", header="customer_id,data_region,time_zone")
+    assert hash_of(regions) == regions.us.number_hash("+12025550123")
+
+
+def test_a_customer_of_before_the_hashes_gets_one_with_the_next_import(regions: FakeRegions, clock: FakeClock) -> None:
+    importing(regions, clock, ANNA)
+    del regions.us.rows.held["c-1", PROFILE][names.NUMBER_HASH]
+    importing(regions, clock, ANNA)
+    assert hash_of(regions) == regions.us.number_hash("+12025550123")
