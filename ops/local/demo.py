@@ -170,7 +170,7 @@ class Demo:
         self._console.print(summary_table(run))
         for fault in run.faults:
             if not fault.held:
-                self._console.print(f"not as expected  {fault.region}: {fault.name}: {fault.happened}", style="red")
+                self._console.print(f"{fault.verdict}  {fault.region}: {fault.name}: {fault.happened}", style="red")
         for check in run.failed_checks:
             self._console.print(
                 f"does not agree  {check.region}: {check.what}: expected {check.expected}, found {check.found}",

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Final, Protocol
 
 from functions import names
@@ -32,6 +33,14 @@ KILL_SHOWS_AFTER_S: Final = 2.5
 KILLS_AT_MOST: Final = 6
 
 
+class Verdict(StrEnum):
+    """How a fault ended."""
+
+    AS_EXPECTED = "as expected"
+    OTHERWISE = "not as expected"
+    NOT_DONE = "could not be done"  # its moment never came, as in a run of a few customers
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
     """An injected fault, told for the report."""
@@ -41,7 +50,16 @@ class Fault:
     done: str
     expected: str
     happened: str
-    held: bool
+    verdict: Verdict
+
+    @property
+    def held(self) -> bool:
+        """Whether nothing happened that should not have."""
+        return self.verdict is not Verdict.OTHERWISE
+
+
+def verdict_of(*, held: bool) -> Verdict:
+    return Verdict.AS_EXPECTED if held else Verdict.OTHERWISE
 
 
 @dataclass(frozen=True)
@@ -167,7 +185,9 @@ class PoisonMessage:
             self._done,
             "in the dead-letter queue within seconds, with no call to the provider",
             happened,
-            self._dead is not None and self._dead.body == self._body and bool(refusals) and strange == 0,
+            verdict_of(
+                held=self._dead is not None and self._dead.body == self._body and bool(refusals) and strange == 0
+            ),
         )
 
 
@@ -215,7 +235,7 @@ class TwinPlanners:
             "each delivery planned once, and nothing by the run that came last",
             f"{len(runs)} runs, the regular ones among them, planned {planned:,} deliveries, and "
             f"{len(aftermath.rows):,} rows are there; the one that came last {told}",
-            planned == len(aftermath.rows) and again == 0,
+            verdict_of(held=planned == len(aftermath.rows) and again == 0),
         )
 
 
@@ -269,7 +289,7 @@ class RepeatedMessages:
             "one send for each delivery",
             f"{sent} {word} for {wanted} accepted deliveries; {notes[Note.DUPLICATE]} messages were dropped as "
             f"duplicates, {notes[Note.IN_FLIGHT]} waited for the one in flight",
-            bool(ids) and not twice and sent == wanted,
+            verdict_of(held=not twice and sent == wanted) if ids else Verdict.NOT_DONE,
         )
 
 
@@ -362,12 +382,12 @@ class KilledConsumer:
             f"a worker process of the {self._channel} consumer was ended with SIGKILL while it worked on a batch",
             "each of its deliveries comes back or becomes uncertain; none is sent twice, none is lost",
             self._happened(aftermath),
-            self._held(aftermath),
+            verdict_of(held=self._held(aftermath)) if self._struck else Verdict.NOT_DONE,
         )
 
     def _happened(self, aftermath: Aftermath) -> str:
         if not self._struck:
-            return f"{self._kills} kills found the worker between two batches each time"
+            return f"{self._kills} kills, and each found the worker between two batches"
         then = Counter(aftermath.rows[one].status for one in self._struck if one in aftermath.rows)
         return (
             f"{len(self._struck)} deliveries were in its hands, {_listed(self._states)} when it died; "
@@ -384,8 +404,7 @@ class KilledConsumer:
         rows = [aftermath.rows[one] for one in self._struck if one in aftermath.rows]
         ended = {Status.ACCEPTED, Status.SKIPPED, Status.UNCERTAIN}
         return (
-            bool(self._struck)
-            and len(rows) == len(self._struck)
+            len(rows) == len(self._struck)
             and all(row.status in ended for row in rows)
             and all(
                 aftermath.times_received(str(row.delivery_id)) == 1 for row in rows if row.status is Status.ACCEPTED

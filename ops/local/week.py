@@ -41,8 +41,8 @@ NEARLY_ALL: Final = 30
 RESTING_AFTER_S: Final = 5
 # Looking costs the emulator time that the run needs: so many times what a look took is waited for until the next.
 LOOK_SHARE: Final = 15
-# Longer than a message is hidden after its consumer died, twice.
-STALLED_AFTER_S: Final = 120
+# Longer than a message is hidden after its consumer died, several times; longer than a busy machine takes to begin.
+STALLED_AFTER_S: Final = 300
 # One region loses a function; the other shows what the same week is like without.
 REGION_OF_THE_KILL: Final = "us"
 CHANNEL_OF_THE_KILL: Final = Channel.EMAIL

@@ -15,7 +15,7 @@ from rich.console import Console
 from functions.core.delivery import Status
 from functions.core.identity import Channel
 from ops.local.emulator import Email, Text
-from ops.local.faults import Fault
+from ops.local.faults import Fault, Verdict, verdict_of
 from ops.local.marketplace import Expectation, generate
 from ops.local.reckoning import RegionEvidence, reckon
 from ops.local.report import Run, answer, as_html, as_json, example_of, summary_table, write_report
@@ -26,7 +26,14 @@ BODY = '<!doctype html><p class="x">1 "order" & more</p>'
 
 
 def a_fault(*, held: bool = True) -> Fault:
-    return Fault("a message that does not parse", "us", "it was sent", "the dead-letter queue", "it is there", held)
+    return Fault(
+        "a message that does not parse",
+        "us",
+        "it was sent",
+        "the dead-letter queue",
+        "it is there",
+        verdict_of(held=held),
+    )
 
 
 def a_run(*evidence: RegionEvidence, faults: tuple[Fault, ...] = (a_fault(),)) -> Run:
@@ -67,7 +74,7 @@ def test_the_figures_of_a_region_have_just_the_promised_names() -> None:
 def test_both_files_are_written_and_the_one_for_machines_is_json(tmp_path: Path) -> None:
     write_report(a_run(), tmp_path / "demo")
     held = json.loads((tmp_path / "demo" / "report.json").read_text(encoding="utf-8"))
-    assert held["faults"][0]["held"] is True
+    assert held["faults"][0]["verdict"] == "as expected"
     assert all(check["holds"] for check in held["checks"])
     assert (tmp_path / "demo" / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
 
@@ -96,6 +103,12 @@ def test_a_fault_that_did_not_end_as_expected_is_a_failure_in_words() -> None:
     assert not run.agrees
     assert answer(run) == "Yes, but 1 fault did not end as expected."
     assert "not as expected</span>" in as_html(run)
+
+
+def test_a_fault_whose_moment_never_came_is_no_failure_and_says_so() -> None:
+    run = a_run(faults=(replace(a_fault(), verdict=Verdict.NOT_DONE),))
+    assert run.agrees
+    assert "<strong>could not be done</strong>" in as_html(run)
 
 
 class Assets(HTMLParser):
