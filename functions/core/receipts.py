@@ -107,10 +107,9 @@ class SuppressionRule:
     soft_bounces: int
     within: timedelta
 
-    def is_met(self, bounces: Mapping[str, datetime], *, at: datetime) -> bool:
-        """Whether soft bounces, by delivery, are enough by then."""
-        recent = [one for one in bounces.values() if at - self.within <= one]
-        return len(recent) >= self.soft_bounces
+    def is_met(self, bounces: Mapping[str, datetime]) -> bool:
+        """Whether these soft bounces, by delivery and none of them too old, are enough."""
+        return len(bounces) >= self.soft_bounces
 
 
 CAUSED_BY: Final[Mapping[ReceiptState, SuppressionCause]] = {
@@ -205,7 +204,7 @@ class Receiver:
     def _suppress(self, row: Delivery, after: Delivery, event: ReceiptEvent) -> SuppressionCause | None:
         """Do what the event means for the address; return the cause if it is suppressed by it."""
         cause = None if event.state is None else CAUSED_BY.get(event.state)
-        if cause is None and self._too_many_soft_bounces(row, after):
+        if cause is None and self._too_many_soft_bounces(row, after, event):
             cause = SuppressionCause.SOFT_BOUNCES
         if cause is None:
             return None
@@ -214,14 +213,11 @@ class Receiver:
         )
         return cause if took else None
 
-    def _too_many_soft_bounces(self, row: Delivery, after: Delivery) -> bool:
-        was, now_is = _state(row), _state(after)
-        if now_is is ReceiptState.SOFT_BOUNCED and after.receipt is not None:
-            bounces = self.suppressions.note_soft_bounce(
-                row.delivery_id, at=after.receipt.at, since=after.receipt.at - self.rule.within
-            )
-            return self.rule.is_met(bounces, at=after.receipt.at)
-        if was is ReceiptState.SOFT_BOUNCED:
+    def _too_many_soft_bounces(self, row: Delivery, after: Delivery, event: ReceiptEvent) -> bool:
+        if _state(after) is event.state is ReceiptState.SOFT_BOUNCED:
+            since = event.at - self.rule.within
+            return self.rule.is_met(self.suppressions.note_soft_bounce(row.delivery_id, at=event.at, since=since))
+        if _state(row) is ReceiptState.SOFT_BOUNCED is not _state(after):
             self.suppressions.forget_soft_bounce(row.delivery_id)  # it arrived after all, or did worse
         return False
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 from aws_lambda_powertools.metrics import MetricUnit
 
 from functions import names
+from functions.adapters.awaited_receipts import DynamoAwaitedReceipts
 from functions.adapters.clock import utc_now
+from functions.adapters.counts import Counts
 from functions.adapters.environment import ReconcilerEnvironment
 from functions.adapters.periods import DynamoPeriods
 from functions.adapters.providers import guarantee_and_witness
@@ -16,13 +18,17 @@ from functions.adapters.sqs import SqsDeliveryQueues
 from functions.adapters.telemetry import logger, metrics
 from functions.adapters.traffic import DynamoTraffic
 from functions.adapters.wiring import dynamodb, ledger, sqs
-from functions.core.instants import to_text
+from functions.core.instants import from_text, to_text
+from functions.core.receipt_watch import ReceiptWatch
 from functions.reconciler.reconciler import ChannelRules, Finding, Reconciler
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
 SPARE_S: Final = 5
+HOUR_S: Final = 3600
 NOTHING_TO_MEND: Final = frozenset({Finding.FINISHED, Finding.EXPECTED, Finding.ALL_RIGHT})
 
 environment = ReconcilerEnvironment.load()
@@ -40,10 +46,17 @@ reconciler = Reconciler(
         for channel, choice in environment.providers.items()
     },
 )
+receipt_watch = ReceiptWatch(
+    DynamoAwaitedReceipts(dynamodb(), table=environment.deliveries_table, shards=environment.shards),
+    channels=environment.receipt_channels,
+    silence=timedelta(seconds=environment.receipt_silence_s),
+    clock=utc_now,
+)
+counts = Counts()
 
 
-def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - the sweep reads the rows, not the event
-    """Sweep once; return how many rows were found in which state."""
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Sweep once; return how many rows were found in which state. Once an hour, count the receipts that are missing."""
     left_s = context.get_remaining_time_in_millis() / 1000
     sweep = reconciler.sweep(stop_at=utc_now() + timedelta(seconds=max(left_s - SPARE_S, left_s / 2)))
     mended = sum(count for finding, count in sweep.found.items() if finding not in NOTHING_TO_MEND)
@@ -65,4 +78,19 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  #
         "unfinished": sweep.unfinished,
     }
     logger.info("reconciler.finished", extra=told)
+    if _opens_an_hour(event):
+        _count_missing_receipts()
     return told
+
+
+def _opens_an_hour(event: Mapping[str, Any]) -> bool:
+    """Whether this is the hour's first wake-up. Counting reads whole weeks of an index."""
+    at = from_text(event["scheduled_time"]) if "scheduled_time" in event else utc_now()
+    return at.timestamp() % HOUR_S < environment.interval_s
+
+
+def _count_missing_receipts() -> None:
+    for channel, missing in receipt_watch.count().items():
+        counts.add(names.METRIC_NO_RECEIPT, channel=channel, outcome="awaited", count=missing)
+        logger.info("receipts.missing", extra={"channel": str(channel), "missing": missing})
+    counts.flush()
