@@ -10,6 +10,9 @@ from typing import Final
 SERVICE: Final = "digest-delivery"
 METRICS_NAMESPACE: Final = "DigestDelivery"
 
+# How long a webhook's receiver has to know a `webhook-id` again, in seconds: as docs/webhooks.md asks of it.
+WEBHOOK_ID_KNOWN_FOR_S: Final = 24 * 3600
+
 # Languages that customers are written to in. The first one stands in for every other.
 LANGUAGES: Final = ("en", "de", "fr", "es")
 
@@ -82,6 +85,7 @@ ENV_RECEIPTS_QUEUE_URL: Final = "RECEIPTS_QUEUE_URL"
 ENV_SOFT_BOUNCES: Final = "SOFT_BOUNCES"
 ENV_SOFT_BOUNCE_WINDOW_S: Final = "SOFT_BOUNCE_WINDOW_S"
 ENV_WEBHOOK_SECRET: Final = "WEBHOOK_SECRET"  # noqa: S105 - the name of one, in Secrets Manager
+ENV_DISABLE_AFTER_S: Final = "DISABLE_AFTER_S"  # of failures only, until a customer's endpoint is called no more
 ENV_RECEIPT_CHANNELS: Final = "RECEIPT_CHANNELS"  # channels whose provider tells what became of messages: "email,sms"
 ENV_RECEIPT_SILENCE_S: Final = "RECEIPT_SILENCE_S"
 
@@ -177,4 +181,5 @@ METRIC_RECEIPTS_PARKED: Final = "ReceiptsParked"  # events given up, to the rece
 METRIC_SUPPRESSIONS: Final = "Suppressions"  # by cause
 METRIC_CONFIRMED: Final = "ConfirmedByReceipt"  # deliveries whose acceptance was known by an event first
 METRIC_SECOND_SENDS: Final = "SecondSends"  # deliveries that the provider accepted under two references
+METRIC_ENDPOINTS_DISABLED: Final = "EndpointsDisabled"  # by cause: gone, failing
 METRIC_NO_RECEIPT: Final = "AcceptedWithoutReceipt"  # deliveries that are so, after the time allowed

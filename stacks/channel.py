@@ -13,7 +13,7 @@ from stacks.deployment import Deployment
 from stacks.function import Function, Limits, allow
 from stacks.queue import consume, may_consume, queue_and_dead_letters
 from stacks.settings import Channel as ChannelSettings
-from stacks.settings import EmailChannel, EumProviderOptions, HttpProviderOptions, SmsChannel
+from stacks.settings import EmailChannel, EumProviderOptions, HttpProviderOptions, SmsChannel, WebhookChannel
 from stacks.storage import Storage
 from stacks.unsubscribe import Unsubscribe
 
@@ -38,6 +38,7 @@ class Channel(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         settings = deployment.region.channels.by_name()[name]
+        self._notes_endpoints = isinstance(settings, WebhookChannel)  # how each customer's own server answers
         self._configuration_set = configuration_set
         self.queue, self.dead_letters = queue_and_dead_letters(
             self,
@@ -82,6 +83,7 @@ class Channel(Construct):
             allow(["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"], storage.customers.table_arn),
             allow(["dynamodb:GetItem", "dynamodb:UpdateItem"], storage.control.table_arn),
             may_consume(self.queue),
+            *([allow(["dynamodb:UpdateItem"], storage.customers.table_arn)] if self._notes_endpoints else []),
         ]
 
     def _provider_options(self, deployment: Deployment, settings: ChannelSettings) -> dict[str, str]:
@@ -137,6 +139,7 @@ def _environment(deployment: Deployment, name: str, settings: ChannelSettings) -
         names.ENV_QUIET_HOURS: settings.quiet_hours_text,
         names.ENV_RECIPIENTS: json.dumps(deployment.region.recipients),
         **({names.ENV_SMS_SEGMENTS: str(settings.max_segments)} if isinstance(settings, SmsChannel) else {}),
+        **({names.ENV_DISABLE_AFTER_S: str(settings.disable_after_s)} if isinstance(settings, WebhookChannel) else {}),
     }
 
 

@@ -20,6 +20,8 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
+from functions.names import WEBHOOK_ID_KNOWN_FOR_S
+
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
@@ -178,6 +180,10 @@ def _is_recipients(value: object) -> bool:
     )
 
 
+def _is_hosts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) and bool(re.fullmatch(_HOST, each)) for each in value)
+
+
 def _is_backoff(value: object) -> bool:
     return (
         isinstance(value, list)
@@ -190,8 +196,11 @@ def _is_backoff(value: object) -> bool:
 # Not one that ends in a hyphen and six characters, which Secrets Manager takes for the end of an ARN.
 _NAME_OF_SECRET: Final = r"(?!.*-[A-Za-z0-9]{6}$)[A-Za-z0-9/_+=.@-]{1,256}"  # noqa: S105 - the form of a name
 _EMAIL_ADDRESS: Final = r"[^@\s\"<>]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+"
+_HOST: Final = r"[a-z0-9-]+(\.[a-z0-9-]+)*"
 _LOCAL_TIME: Final = r"([01][0-9]|2[0-3]):[0-5][0-9]"
-_RECIPIENT: Final = rf"{_EMAIL_ADDRESS}|\*@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+|\+[1-9][0-9]{{6,14}}|\+[1-9][0-9]{{3,13}}\*"
+_WEBHOOK: Final = r"https://[a-z0-9-]+(\.[a-z0-9-]+)+(:8443)?/[!-)+-~]*\*?"
+_PEOPLE: Final = rf"{_EMAIL_ADDRESS}|\*@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+|\+[1-9][0-9]{{6,14}}|\+[1-9][0-9]{{3,13}}\*"
+_RECIPIENT: Final = rf"{_PEOPLE}|{_WEBHOOK}"
 # In the customer's own zone. US law lets marketing texts be sent from 8 in the morning until 9 in the evening.
 _NIGHT: Final[Mapping[str, str]] = {"from": "21:00", "until": "08:00"}
 _QuietHours = Annotated[
@@ -386,7 +395,24 @@ class SmsChannel(_Channel):
     ]
 
 
-Channel: TypeAlias = EmailChannel | SmsChannel
+class WebhookChannel(_Channel):
+    provider: Annotated[Literal["webhook"], _one_of(["webhook"], "each customer's own endpoint")]
+    provider_options: Annotated[None, _one_of([None], "provider webhook has none")] = None
+    disable_after_days: Annotated[
+        int, _whole(1, 30, "days of failures only, after which a customer's endpoint is called no more")
+    ] = 5
+
+    @property
+    def sender(self) -> str:
+        """Nobody: who sent a webhook is told by its signature."""
+        return ""
+
+    @property
+    def disable_after_s(self) -> int:
+        return self.disable_after_days * DAY_S
+
+
+Channel: TypeAlias = EmailChannel | SmsChannel | WebhookChannel
 # The provider of a kind of channel that has options, and what they are.
 _WITH_OPTIONS: Final[Mapping[type[Channel], tuple[str, type[_Entries]]]] = {
     EmailChannel: ("http", HttpProviderOptions),
@@ -397,6 +423,7 @@ _WITH_OPTIONS: Final[Mapping[type[Channel], tuple[str, type[_Entries]]]] = {
 class Channels(_Entries):
     email: EmailChannel
     sms: SmsChannel
+    webhook: WebhookChannel
 
     def by_name(self) -> dict[str, Channel]:
         """Each channel under its name, in the order of the fields."""
@@ -470,12 +497,19 @@ class Region(_Entries):
         ),
     ] = None
 
+    allowed_hosts: Annotated[
+        tuple[str, ...],
+        BeforeValidator(
+            _Rule("must be a list of hosts, such as api.mail.example: where this region's data may go", _is_hosts)
+        ),
+    ] = ()
+
     recipients: Annotated[
         tuple[str, ...] | None,
         BeforeValidator(
             _Rule(
                 "must be null (production: everybody), or a list of at least one address or number that may be written "
-                "to, whole or as *@example.com or +1202555* (anybody else is skipped)",
+                "to, whole or as *@example.com, +1202555* or https://hooks.example.com/* (anybody else is skipped)",
                 _is_recipients,
             )
         ),
@@ -542,7 +576,14 @@ def _misfits(name: str, channel: Channel, region: Region) -> Iterator[tuple[str,
             list(channel.backoff_s),
             f"must add up to less than {longest_s} (seconds; later, the queue or expires_after_hours has ended it)",
         )
-    yield from _provider_misfits(f"channels.{name}", channel)
+    if not isinstance(channel, WebhookChannel):
+        yield from _provider_misfits(f"channels.{name}", channel)
+    elif sum(channel.backoff_s) >= WEBHOOK_ID_KNOWN_FOR_S:
+        yield (
+            f"channels.{name}.backoff_s",
+            list(channel.backoff_s),
+            f"must add up to less than {WEBHOOK_ID_KNOWN_FOR_S} (seconds that receivers have to know a webhook-id for)",
+        )
 
 
 def _provider_misfits(path: str, channel: Channel) -> Iterator[tuple[str, object, str]]:
@@ -599,6 +640,28 @@ class Settings(_Entries):
                 "do_not_fit_together", "{count} misfits", {"count": len(misfits), "misfits": misfits}
             )
         return self
+
+    @model_validator(mode="after")
+    def _data_goes_to_known_hosts_only(self) -> Self:
+        misfits = [
+            (
+                f"regions.{name}.channels.email.provider_options.url",
+                options.url,
+                f"must lead to one of the region's allowed_hosts: {', '.join(region.allowed_hosts) or 'none so far'}",
+            )
+            for name, region in self.regions.items()
+            if (options := region.channels.email.provider_options) is not None
+            and not self._may_go_to(urlsplit(options.url).hostname or "", region)
+        ]
+        if misfits:
+            raise PydanticCustomError(
+                "do_not_fit_together", "{count} misfits", {"count": len(misfits), "misfits": misfits}
+            )
+        return self
+
+    def _may_go_to(self, host: str, region: Region) -> bool:
+        on_this_machine = host in LOOPBACK and self.target.reaches_plain_http
+        return on_this_machine or host in region.allowed_hosts
 
     @model_validator(mode="after")
     def _customers_stay_where_their_data_region_says(self) -> Self:

@@ -13,6 +13,8 @@ from functions.adapters.clock import utc_now
 from functions.adapters.composing import composer_of
 from functions.adapters.consumer_telemetry import ConsumerTelemetry
 from functions.adapters.customers import DynamoCustomers
+from functions.adapters.endpoint_telemetry import endpoint_disabled, endpoint_unnoted
+from functions.adapters.endpoints import DynamoEndpoints
 from functions.adapters.environment import ConsumerEnvironment
 from functions.adapters.idempotent_sender import IdempotentSender
 from functions.adapters.providers import make_provider
@@ -23,6 +25,8 @@ from functions.adapters.wiring import dynamodb, ledger, secrets_manager, sqs
 from functions.core.backoff import AT_ONCE, Backoff
 from functions.core.consumption import Consumer, Disposition, Received
 from functions.core.content import prepare
+from functions.core.endpoint_watch import EndpointWatch
+from functions.core.identity import Channel
 from functions.core.message import PoisonError
 from functions.core.traffic import Lane, interval_of
 
@@ -31,7 +35,7 @@ if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
-    from functions.core.ports import Provider
+    from functions.core.ports import Provider, Sender
 
 SPARE_S: Final = 2  # for everything around the provider call
 
@@ -75,7 +79,7 @@ class ChannelConsumer:
             channel=environment.channel,
             ledger=rows,
             composer=composer_of(environment, customers, secrets_manager),
-            sender=sender,
+            sender=_watched(environment, sender),
             lane=lane,
             guarantee=provider.guarantee,
             backoff=Backoff(environment.backoff_s, random.uniform),
@@ -140,3 +144,16 @@ class ChannelConsumer:
 
     def _back(self, record: SQSRecord, seconds: int) -> None:
         self._visibility.set(record.receipt_handle, seconds)
+
+
+def _watched(environment: ConsumerEnvironment, sender: IdempotentSender) -> Sender:
+    if environment.channel is not Channel.WEBHOOK:
+        return sender
+    return EndpointWatch(
+        sender,
+        DynamoEndpoints(dynamodb(), environment.customers_table),
+        disable_after=timedelta(seconds=environment.disable_after_s),
+        clock=utc_now,
+        disabled=endpoint_disabled,
+        unnoted=endpoint_unnoted,
+    )

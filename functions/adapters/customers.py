@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from functions import names
 from functions.adapters.items import from_item
-from functions.adapters.schedule_rows import activity_from_row, profile_from_row, schedule_from_row
-from functions.core.customer import ACTIVITY, PROFILE, REMINDER_SCHEDULE, ReminderSchedule
+from functions.adapters.schedule_rows import (
+    activity_from_row,
+    endpoint_from_row,
+    profile_from_row,
+    schedule_from_row,
+)
+from functions.core.customer import ACTIVITY, PROFILE, REMINDER_SCHEDULE, WEBHOOK_ENDPOINT, ReminderSchedule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -29,35 +35,36 @@ class DynamoCustomers:
     def digest_material(self, customer_id: str, since: date) -> tuple[Profile | None, Sequence[Activity]]:
         """Return profile and activity with a single query.
 
-        `ACTIVITY#...` sorts before `PROFILE`, so the range from the period's first day to the profile holds both. It
-        starts a day early because the week begins at local midnight.
+        `ACTIVITY#...` sorts before `ENDPOINT#...`, and that before `PROFILE`, so the range from the period's first day
+        to the profile holds all of them. It starts a day early because the week begins at local midnight.
         """
         first = f"{ACTIVITY}{(since - timedelta(days=1)).isoformat()}"
-        profile: Profile | None = None
+        about: dict[str, Mapping[str, Any]] = {}
         activities: list[Activity] = []
         for row in self._range(customer_id, first, PROFILE):
-            if row[names.RECORD] == PROFILE:
-                profile = profile_from_row(row)
-            else:
+            if row[names.RECORD].startswith(ACTIVITY):
                 activities.append(activity_from_row(row))
-        return profile, activities
+            else:
+                about[row[names.RECORD]] = row
+        return _profile(about), activities
 
     def reminder_material(self, customer_id: str, event_id: str) -> tuple[Profile | None, ReminderSchedule | None]:
         """Return profile and reminder with a single request."""
-        keys: Any = [_key(customer_id, PROFILE), _key(customer_id, REMINDER_SCHEDULE + event_id)]
+        records = (PROFILE, WEBHOOK_ENDPOINT, REMINDER_SCHEDULE + event_id)
+        keys: Any = [_key(customer_id, record) for record in records]
         wanted: Any = {self._table: {"Keys": keys, "ConsistentRead": True}}
-        profile: Profile | None = None
+        about: dict[str, Mapping[str, Any]] = {}
         reminder: ReminderSchedule | None = None
         while wanted:
             answer = self._client.batch_get_item(RequestItems=wanted)
             for item in answer["Responses"].get(self._table, []):
                 row = from_item(item)
-                if row[names.RECORD] == PROFILE:
-                    profile = profile_from_row(row)
+                if not row[names.RECORD].startswith(REMINDER_SCHEDULE):
+                    about[row[names.RECORD]] = row
                 elif isinstance(schedule := schedule_from_row(row), ReminderSchedule):
                     reminder = schedule
             wanted = answer.get("UnprocessedKeys")
-        return profile, reminder
+        return _profile(about), reminder
 
     def _range(self, customer_id: str, first: str, last: str) -> Iterator[Mapping[str, Any]]:
         pages = self._client.get_paginator("query").paginate(
@@ -73,6 +80,15 @@ class DynamoCustomers:
         )
         for page in pages:
             yield from (from_item(item) for item in page["Items"])
+
+
+def _profile(about: Mapping[str, Mapping[str, Any]]) -> Profile | None:
+    if PROFILE not in about:
+        return None
+    profile = profile_from_row(about[PROFILE])
+    if WEBHOOK_ENDPOINT not in about:
+        return profile
+    return replace(profile, webhook=endpoint_from_row(about[WEBHOOK_ENDPOINT]))
 
 
 def _key(customer_id: str, record: str) -> dict[str, Any]:

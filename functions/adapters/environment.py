@@ -13,6 +13,7 @@ from functions.core.allow_list import AllowList
 from functions.core.identity import Channel
 from functions.core.quiet_hours import QuietHours
 from functions.core.text_segments import SMS_SEGMENTS
+from functions.core.webhook_endpoint import DISABLE_AFTER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -83,12 +84,17 @@ class PublisherEnvironment(CommonEnvironment):
 
     email_queue_url: str = Field(min_length=1)
     sms_queue_url: str = Field(min_length=1)
+    webhook_queue_url: str = Field(min_length=1)
     attention_after_s: Seconds
 
     @property
     def queue_urls(self) -> Mapping[Channel, str]:
         """URL of each channel's queue."""
-        return {Channel.EMAIL: self.email_queue_url, Channel.SMS: self.sms_queue_url}
+        return {
+            Channel.EMAIL: self.email_queue_url,
+            Channel.SMS: self.sms_queue_url,
+            Channel.WEBHOOK: self.webhook_queue_url,
+        }
 
 
 class PlannerEnvironment(PublisherEnvironment):
@@ -109,6 +115,9 @@ class ReconcilerEnvironment(PublisherEnvironment):
     sms_provider: str
     sms_provider_options: str = "{}"
     sms_rate_per_second: float = Field(gt=0)
+    webhook_provider: str
+    webhook_provider_options: str = "{}"
+    webhook_rate_per_second: float = Field(gt=0)
     receipt_channels: Annotated[tuple[Channel, ...], BeforeValidator(_listed)] = ()
     receipt_silence_s: Seconds = 0
 
@@ -118,12 +127,17 @@ class ReconcilerEnvironment(PublisherEnvironment):
         return {
             Channel.EMAIL: ProviderChoice(self.email_provider, self.email_provider_options, LOOKUP_TIMEOUT_S),
             Channel.SMS: ProviderChoice(self.sms_provider, self.sms_provider_options, LOOKUP_TIMEOUT_S),
+            Channel.WEBHOOK: ProviderChoice(self.webhook_provider, self.webhook_provider_options, LOOKUP_TIMEOUT_S),
         }
 
     @property
     def rates(self) -> Mapping[Channel, float]:
         """Sends a second of each channel."""
-        return {Channel.EMAIL: self.email_rate_per_second, Channel.SMS: self.sms_rate_per_second}
+        return {
+            Channel.EMAIL: self.email_rate_per_second,
+            Channel.SMS: self.sms_rate_per_second,
+            Channel.WEBHOOK: self.webhook_rate_per_second,
+        }
 
 
 class ReceiptsEnvironment(CommonEnvironment):
@@ -166,16 +180,25 @@ class ConsumerEnvironment(CommonEnvironment):
     queue_url: str = Field(min_length=1)
     provider: str
     provider_options: str = "{}"
-    sender: str = Field(min_length=1, repr=False)
+    sender: str = Field(repr=False)  # empty for webhooks: who sent one is told by its signature
     site_url: str = Field(min_length=1)
     backoff_s: Pauses
     send_timeout_s: int = Field(ge=1)
     rate_per_second: float = Field(gt=0)
+    disable_after_s: Seconds = int(DISABLE_AFTER.total_seconds())
     quiet_hours: Annotated[QuietHours | None, BeforeValidator(_quiet_hours)] = None
     recipients: Annotated[AllowList | None, BeforeValidator(_recipients), Field(repr=False)] = None
     sms_segments: int = Field(default=SMS_SEGMENTS, ge=1)
     unsubscribe_url: str | None = None
     unsubscribe_keys: str | None = Field(default=None, validate_default=True)
+
+    @field_validator("sender")
+    @classmethod
+    def _for_people(cls, sender: str, info: ValidationInfo) -> str:
+        if not sender and info.data.get("channel") is not Channel.WEBHOOK:
+            msg = "must say who messages to people come from"
+            raise ValueError(msg)
+        return sender
 
     @field_validator("unsubscribe_keys")
     @classmethod

@@ -10,6 +10,7 @@ from functions.core.customer import (
     ACTIVITY,
     DIGEST_SCHEDULE,
     PROFILE,
+    WEBHOOK_ENDPOINT,
     Activity,
     ActivityKind,
     Consent,
@@ -20,9 +21,11 @@ from functions.core.customer import (
 )
 from functions.core.identity import Channel, Topic, shard_of
 from functions.core.instants import from_text, to_text
+from functions.core.webhook_endpoint import DisabledBecause, Health, SigningSecret, WebhookEndpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+    from datetime import datetime
 
     from functions.adapters.items import Plain
 
@@ -114,6 +117,68 @@ def profile_from_row(row: Mapping[str, Any]) -> Profile:
         },
         suppressed={Channel(channel): held["cause"] for channel, held in row.get("suppressed", {}).items()},
     )
+
+
+def endpoint_from_row(row: Mapping[str, Any]) -> WebhookEndpoint:
+    """Read what is on record of a customer's webhook endpoint."""
+    return WebhookEndpoint(
+        secrets=tuple(
+            SigningSecret(one["text"], from_text(one["ends_at"]) if "ends_at" in one else None)
+            for one in row.get("secrets", [])
+        ),
+        health=_health_from_row(row.get("health", {})),
+        version=row.get("version", 0),
+    )
+
+
+def endpoint_to_row(customer_id: str, endpoint: WebhookEndpoint) -> dict[str, Plain]:
+    """Return the row of a customer's webhook endpoint."""
+    return {
+        names.CUSTOMER_ID: customer_id,
+        names.RECORD: WEBHOOK_ENDPOINT,
+        "secrets": secrets_to_row(endpoint.secrets),
+        "health": health_to_row(endpoint.health),
+        "version": endpoint.version,
+    }
+
+
+def secrets_to_row(secrets: Iterable[SigningSecret]) -> list[Plain]:
+    """Return the attribute `secrets` of an endpoint's row."""
+    return [{"text": one.text} | ({} if one.ends_at is None else {"ends_at": to_text(one.ends_at)}) for one in secrets]
+
+
+def health_to_row(health: Health) -> dict[str, Plain]:
+    """Return the attribute `health` of an endpoint's row."""
+    return {
+        "address_mark": health.address_mark,
+        "failures": health.failures,
+        "failing_since": _text(health.failing_since),
+        "last_failure_at": _text(health.last_failure_at),
+        "last_code": health.last_code,
+        "disabled_at": _text(health.disabled_at),
+        "disabled_because": health.disabled_because,
+    }
+
+
+def _health_from_row(held: Mapping[str, Any]) -> Health:
+    cause = held.get("disabled_because")
+    return Health(
+        address_mark=held.get("address_mark", ""),
+        failures=held.get("failures", 0),
+        failing_since=_instant(held.get("failing_since")),
+        last_failure_at=_instant(held.get("last_failure_at")),
+        last_code=held.get("last_code"),
+        disabled_at=_instant(held.get("disabled_at")),
+        disabled_because=None if cause is None else DisabledBecause(cause),
+    )
+
+
+def _text(instant: datetime | None) -> str | None:
+    return None if instant is None else to_text(instant)
+
+
+def _instant(text: str | None) -> datetime | None:
+    return None if text is None else from_text(text)
 
 
 def activity_record(activity: Activity) -> str:

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from functions.core.calendar import period_bounds, zone
-from functions.core.content import digest_context, reminder_context, render_digest, render_reminder
+from functions.core.content import (
+    digest_context,
+    digest_payload,
+    reminder_context,
+    reminder_payload,
+    render_digest,
+    render_reminder,
+)
 from functions.core.delivery import SkipReason
 from functions.core.eligibility import reason_to_skip
-from functions.core.envelope import EmailEnvelope
+from functions.core.envelope import EmailEnvelope, WebhookEnvelope
 from functions.core.identity import Channel, Topic
 from functions.core.text_segments import SMS_SEGMENTS
 from functions.core.unsubscribe_token import one_click_headers
+from functions.core.webhook_endpoint import WebhookEndpoint
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -35,6 +43,16 @@ class Quiet:
 
 
 @dataclass(frozen=True, slots=True)
+class Resting:
+    """The customer's endpoint has failed again and again, and is not called until then. No attempt either."""
+
+    until: datetime
+
+
+Composed: TypeAlias = "Envelope | SkipReason | Quiet | Resting"
+
+
+@dataclass(frozen=True, slots=True)
 class Moment:
     """When a send would begin: now, or up to `latest` if it has to wait for its turn."""
 
@@ -48,6 +66,7 @@ class Composer:
 
     `quiet_hours` None: the channel has none. `allow_list` None: everybody may be written to. `sms_segments`: how
     long a text message may be. `unsubscribe` None: emails without a link to leave, which only a trial may be.
+    `spares_endpoints` False: endpoints that keep failing are not given a rest, which only a look ahead may do.
     """
 
     customers: Customers
@@ -57,14 +76,15 @@ class Composer:
     allow_list: AllowList | None = None
     sms_segments: int = SMS_SEGMENTS
     unsubscribe: UnsubscribeLinks | None = None
+    spares_endpoints: bool = True
 
-    def compose(self, delivery: Delivery, moment: Moment) -> Envelope | SkipReason | Quiet:
-        """Return the finished message, or why there is none, or until when the person is to be left alone."""
+    def compose(self, delivery: Delivery, moment: Moment) -> Composed:
+        """Return the finished message, or why there is none, or until when person or endpoint is to be left alone."""
         if delivery.delivery_id.topic is Topic.DIGEST:
             return self._digest(delivery, moment)
         return self._reminder(delivery, moment)
 
-    def _digest(self, delivery: Delivery, moment: Moment) -> Envelope | SkipReason | Quiet:
+    def _digest(self, delivery: Delivery, moment: Moment) -> Composed:
         period_start = date.fromisoformat(delivery.delivery_id.occasion)
         profile, activities = self.customers.digest_material(delivery.delivery_id.customer_id, period_start)
         reason = self._reason_to_skip(delivery, profile)
@@ -74,9 +94,14 @@ class Composer:
         of_the_week = [one for one in activities if begins <= one.occurred_at < ends]
         if not of_the_week:
             return SkipReason.EMPTY
-        if (quiet := self._quiet(delivery, profile, moment)) is not None:
-            return quiet
+        if (wait := self._wait(delivery, profile, moment)) is not None:
+            return wait
         channel = delivery.delivery_id.channel
+        if channel is Channel.WEBHOOK:
+            payload = digest_payload(
+                of_the_week, delivery=delivery, profile=profile, period_start=period_start, site_url=self.site_url
+            )
+            return _to_endpoint(profile, payload)
         link = self._unsubscribe_link(delivery)
         context = digest_context(
             of_the_week, profile=profile, period_start=period_start, site_url=self.site_url, unsubscribe_url=link
@@ -91,7 +116,7 @@ class Composer:
         )
         return _with_one_click(envelope, link)
 
-    def _reminder(self, delivery: Delivery, moment: Moment) -> Envelope | SkipReason | Quiet:
+    def _reminder(self, delivery: Delivery, moment: Moment) -> Composed:
         profile, reminder = self.customers.reminder_material(
             delivery.delivery_id.customer_id, delivery.delivery_id.occasion
         )
@@ -100,9 +125,11 @@ class Composer:
             return reason or SkipReason.INACTIVE
         if reminder is None or reminder.cancelled:
             return SkipReason.CANCELLED
-        if (quiet := self._quiet(delivery, profile, moment)) is not None:
-            return quiet
+        if (wait := self._wait(delivery, profile, moment)) is not None:
+            return wait
         channel = delivery.delivery_id.channel
+        if channel is Channel.WEBHOOK:
+            return _to_endpoint(profile, reminder_payload(reminder, delivery=delivery, site_url=self.site_url))
         link = self._unsubscribe_link(delivery)
         envelope = render_reminder(
             reminder_context(reminder, profile=profile, site_url=self.site_url, unsubscribe_url=link),
@@ -127,6 +154,13 @@ class Composer:
             return None
         return self.unsubscribe.link(delivery)
 
+    def _wait(self, delivery: Delivery, profile: Profile, moment: Moment) -> SkipReason | Quiet | Resting | None:
+        if delivery.delivery_id.channel is Channel.WEBHOOK and profile.webhook is not None and self.spares_endpoints:
+            until = profile.webhook.health_at(profile.addresses[Channel.WEBHOOK]).rests_until(moment.now)
+            if until is not None:
+                return Resting(until)
+        return self._quiet(delivery, profile, moment)
+
     def _quiet(self, delivery: Delivery, profile: Profile, moment: Moment) -> SkipReason | Quiet | None:
         if self.quiet_hours is None:
             return None
@@ -135,6 +169,10 @@ class Composer:
         if over_at is None:
             return None
         return Quiet(over_at) if over_at < delivery.expires_at else SkipReason.QUIET
+
+
+def _to_endpoint(profile: Profile, body: str) -> WebhookEnvelope:
+    return WebhookEnvelope(profile.addresses[Channel.WEBHOOK], body, profile.webhook or WebhookEndpoint())
 
 
 def _with_one_click(envelope: Envelope, link: str | None) -> Envelope:

@@ -9,7 +9,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Final
 
 from functions.core.backoff import AT_ONCE, Backoff
-from functions.core.composition import Composer, Moment, Quiet
+from functions.core.composition import Composer, Moment, Quiet, Resting
 from functions.core.delivery import FINISHED, Delivery, FailureClass, SkipReason, Status
 from functions.core.message import read_message
 from functions.core.outcome import RULINGS, Acknowledgement, GateMove, Guarantee, Outcome, OutcomeClass, ruling
@@ -53,6 +53,7 @@ class Note(StrEnum):
     GATE_SHUT = "gate_shut"
     PACED = "paced"
     QUIET = "quiet_hours"
+    RESTING = "endpoint_resting"
     IN_DOUBT = "in_doubt"
 
 
@@ -185,6 +186,8 @@ class Consumer:
         composed = self.composer.compose(row, Moment(now, latest=max(now, received.send_until)))
         if isinstance(composed, Quiet):
             return self._put_off(row, composed.until, Note.QUIET)
+        if isinstance(composed, Resting):
+            return self._put_off(row, composed.until, Note.RESTING)
         if isinstance(composed, SkipReason):
             self.ledger.write(row, skipped(row, composed, at=now))
             return Disposition(Note.SKIPPED, delivery=row, skip_reason=composed)

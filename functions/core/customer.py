@@ -11,8 +11,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from functions.core.identity import Channel, Topic
+    from functions.core.webhook_endpoint import WebhookEndpoint
 
 PROFILE: Final = "PROFILE"
+# Between the activity and the profile, so that the one query which reads both for a digest reads it too.
+WEBHOOK_ENDPOINT: Final = "ENDPOINT#webhook"
 DIGEST_SCHEDULE: Final = "SCHEDULE#digest"
 REMINDER_SCHEDULE: Final = "SCHEDULE#reminder#"
 ACTIVITY: Final = "ACTIVITY#"
@@ -47,6 +50,7 @@ class Profile:
     addresses: Mapping[Channel, str] = field(default_factory=dict, repr=False)
     consent: Mapping[tuple[Topic, Channel], Consent] = field(default_factory=dict)
     suppressed: Mapping[Channel, str] = field(default_factory=dict)  # channel -> cause
+    webhook: WebhookEndpoint | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

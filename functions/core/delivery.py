@@ -39,6 +39,7 @@ class SkipReason(StrEnum):
     TOO_LATE = "too_late"
     CANCELLED = "cancelled"
     NOT_ON_ALLOW_LIST = "not_on_allow_list"
+    ENDPOINT_DISABLED = "endpoint_disabled"
 
 
 class FailureClass(StrEnum):

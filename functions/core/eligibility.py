@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from functions.core.customer import Consent
 from functions.core.delivery import SkipReason
+from functions.core.identity import Channel
 
 if TYPE_CHECKING:
     from functions.core.customer import Profile
@@ -25,4 +26,10 @@ def reason_to_skip(delivery_id: DeliveryId, profile: Profile | None) -> SkipReas
         return SkipReason.SUPPRESSED
     if profile.consent.get((delivery_id.topic, delivery_id.channel)) is not Consent.OPTED_IN:
         return SkipReason.OPTED_OUT
-    return None
+    return SkipReason.ENDPOINT_DISABLED if _is_disabled(delivery_id.channel, profile) else None
+
+
+def _is_disabled(channel: Channel, profile: Profile) -> bool:
+    if channel is not Channel.WEBHOOK or profile.webhook is None:
+        return False
+    return profile.webhook.health_at(profile.addresses[channel]).disabled_at is not None

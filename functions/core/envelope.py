@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Final
+
+from functions.core.webhook_endpoint import WebhookEndpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +31,22 @@ class TextEnvelope:
     body: str = field(repr=False)
 
 
-Envelope = EmailEnvelope | TextEnvelope
+_NOT_SENT: Final = {"not_sent": True}
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookEnvelope:
+    """A finished webhook. The signature is made at the send: by then a secret may have a successor."""
+
+    to: str = field(repr=False)
+    body: str = field(repr=False)  # JSON; its UTF-8 bytes are what is signed and what is sent
+    endpoint: WebhookEndpoint = field(default=WebhookEndpoint(), repr=False, metadata=_NOT_SENT)
+
+
+Envelope = EmailEnvelope | TextEnvelope | WebhookEnvelope
 
 
 def fingerprint(envelope: Envelope) -> str:
     """SHA-256 of what is handed to the provider, in hex: equal only when a retry sends the same bytes."""
-    return hashlib.sha256(json.dumps(asdict(envelope), sort_keys=True).encode()).hexdigest()
+    sent = {one.name: getattr(envelope, one.name) for one in fields(envelope) if "not_sent" not in one.metadata}
+    return hashlib.sha256(json.dumps(sent, sort_keys=True).encode()).hexdigest()

@@ -17,6 +17,7 @@ class Channel(StrEnum):
 
     EMAIL = "email"
     SMS = "sms"
+    WEBHOOK = "webhook"
 
 
 class Topic(StrEnum):

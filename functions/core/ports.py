@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from functions.core.outcome import Guarantee, Outcome, Sighting
     from functions.core.planning import SchedulePlan
     from functions.core.receipts import SuppressionCause
+    from functions.core.webhook_endpoint import Health, SigningSecret, WebhookEndpoint
 
 Clock: TypeAlias = Callable[[], datetime]
 
@@ -168,6 +169,22 @@ class Suppressions(Protocol):
 
     def forget_soft_bounce(self, delivery_id: DeliveryId) -> None:
         """Forget a soft bounce of a delivery that came to something else."""
+        ...
+
+
+class Endpoints(Protocol):
+    """The customers' webhook endpoints, beside their addresses."""
+
+    def read(self, customer_id: str) -> WebhookEndpoint | None:
+        """Return an endpoint as it is now; None where there is none, or the customer is gone."""
+        ...
+
+    def note(self, customer_id: str, health: Health, *, version: int) -> bool:
+        """Record how it has been answering; False if it has been changed since that version was read."""
+        ...
+
+    def keep_secrets(self, customer_id: str, secrets: Sequence[SigningSecret], *, version: int) -> bool:
+        """Record the secrets that sign; False if the endpoint has been changed since that version was read."""
         ...
 
 

@@ -143,8 +143,29 @@ HTTP_EMAIL: Final[Mapping[str, OutcomeClass]] = {
     "validation_error": OutcomeClass.REJECTED,
 }
 
+# What happened to a call of a customer's endpoint where no status says it.
+WEBHOOK: Final[Mapping[str, OutcomeClass]] = {
+    "address_refused": OutcomeClass.REJECTED,  # nothing was called
+    "certificate_refused": OutcomeClass.UNAVAILABLE,
+    "cut_off": OutcomeClass.UNKNOWN,
+    "no_secret": OutcomeClass.REJECTED,
+    "not_a_webhook": OutcomeClass.REJECTED,
+    "not_connected": OutcomeClass.UNAVAILABLE,
+    "not_resolved": OutcomeClass.UNAVAILABLE,
+    "timed_out": OutcomeClass.UNKNOWN,
+}
+
+_WEBHOOK_BY_STATUS: Final[Mapping[int, OutcomeClass]] = {
+    408: OutcomeClass.UNKNOWN,
+    425: OutcomeClass.UNAVAILABLE,  # too early: it was not looked at
+    429: OutcomeClass.DEFERRED,
+    503: OutcomeClass.UNAVAILABLE,
+}
+
 _REFUSED: Final = frozenset({401, 403})
+_SUCCESSES: Final = range(200, 300)
 _CLEAR_REFUSALS: Final = range(300, 500)
+_UNAVAILABLE: Final = 503
 # What a status means by itself. A timeout may be that of a server between us and the one that did the work; a conflict
 # says that something with our key has been there before.
 _BY_STATUS: Final[Mapping[int, OutcomeClass]] = {
@@ -167,3 +188,17 @@ def meaning(codes: Mapping[str, OutcomeClass], code: str, http_status: int) -> O
         return codes[code]
     otherwise = OutcomeClass.UNAVAILABLE if http_status in _CLEAR_REFUSALS else OutcomeClass.UNKNOWN
     return _BY_STATUS.get(http_status, otherwise)
+
+
+def webhook_meaning(http_status: int, *, asked_to_wait: bool) -> OutcomeClass:
+    """Return the class of a customer's endpoint's answer. `asked_to_wait`: it came with a Retry-After.
+
+    Nothing that one endpoint says holds anybody else's messages back: not its refusals, which would be ours to mend if
+    a provider answered so, nor its limits. Redirects are not followed, and so they are refusals.
+    """
+    if http_status in _SUCCESSES:
+        return OutcomeClass.ACCEPTED
+    if http_status == _UNAVAILABLE and asked_to_wait:
+        return OutcomeClass.DEFERRED
+    otherwise = OutcomeClass.REJECTED if http_status in _CLEAR_REFUSALS else OutcomeClass.UNKNOWN
+    return _WEBHOOK_BY_STATUS.get(http_status, otherwise)

@@ -64,9 +64,9 @@ def _group() -> None:
 def customers(context: typer.Context, file: FileArgument, as_json: JsonOption = False) -> None:
     """Import customers, each into the data region that their line names.
 
-    Columns: **customer_id, data_region, time_zone**; and, if you have them, locale, email, phone, email_consent,
-    sms_consent (opted_in or opted_out), digest_weekday (mon), digest_time (09:30, local), digest_channels (email,sms),
-    active (true), first_run_on (2026-11-30).
+    Columns: **customer_id, data_region, time_zone**; and, if you have them, locale, email, phone, webhook_url,
+    email_consent, sms_consent, webhook_consent (opted_in or opted_out), digest_weekday (mon), digest_time (09:30,
+    local), digest_channels (email,sms), active (true), first_run_on (2026-11-30).
 
     Good lines are kept and bad ones listed, with exit status 1. Importing again is safe: addresses, zone and times are
     updated, consent and suppression on record never change, nobody gets a week twice.

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any, Final
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 import phonenumbers
@@ -100,9 +101,11 @@ def week(period: str) -> str:
 
 
 def masked(channel: Channel, address: str) -> str:
-    """`a***@example.com`, `+1******0123`: enough to recognise, not enough to write to."""
+    """`a***@example.com`, `+1******0123`, `https://hooks.example.com/***`: enough to recognise, not to write to."""
     if channel is Channel.SMS:
         return _masked_number(address)
+    if channel is Channel.WEBHOOK:
+        return f"https://{urlsplit(address).netloc.rpartition('@')[2]}/***"  # paths hold tokens
     name, _, domain = address.rpartition("@")
     return f"{name[:1]}***@{domain}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import tempfile
@@ -12,7 +13,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from functions.core.delivery import Status
-from functions.core.envelope import EmailEnvelope, TextEnvelope
+from functions.core.envelope import EmailEnvelope, Envelope, TextEnvelope, WebhookEnvelope
 from functions.core.identity import Channel, InvalidIdError, opaque_id
 from functions.core.text_segments import Encoding, size_of
 from functions.names import LANGUAGES
@@ -137,7 +138,7 @@ def _form(file: Path | None, channel: Channel) -> str:
 def _bodies(shown: Preview) -> dict[str, str]:
     if isinstance(shown.envelope, EmailEnvelope):
         return {"html": shown.envelope.html, "text": shown.envelope.text}
-    return {"text": shown.envelope.body} if isinstance(shown.envelope, TextEnvelope) else {}
+    return {} if shown.envelope is None else {"text": shown.envelope.body}
 
 
 def _write(file: Path, body: str) -> None:
@@ -177,7 +178,7 @@ def _as_json(shown: Preview) -> dict[str, Any]:
     }
     if envelope is not None:
         answer["to"] = masked(shown.delivery.delivery_id.channel, envelope.to)
-        answer["from"] = envelope.sender
+        answer["from"] = sender_of(envelope)
     if isinstance(envelope, EmailEnvelope):
         hidden = _without_token(envelope)
         answer |= {
@@ -186,6 +187,8 @@ def _as_json(shown: Preview) -> dict[str, Any]:
             "text": hidden.text,
             "html": hidden.html,
         }
+    elif isinstance(envelope, WebhookEnvelope):
+        answer["body"] = json.loads(envelope.body)
     elif isinstance(envelope, TextEnvelope):
         size = size_of(envelope.body)
         answer |= {"body": envelope.body, "encoding": _NAMES[size.encoding], "segments": size.segments}
@@ -220,7 +223,9 @@ def _note(shown: Preview) -> str | None:
     if shown.delivery.status in {Status.SKIPPED, Status.EXPIRED}:
         return f"Never to be sent: {why_not(shown.delivery)}"
     if shown.waits_until is not None:
-        return f"Not before {utc(shown.waits_until)}: these are the customer's quiet hours"
+        webhook = shown.delivery.delivery_id.channel is Channel.WEBHOOK
+        why = "the endpoint failed again and again" if webhook else "these are the customer's quiet hours"
+        return f"Not before {utc(shown.waits_until)}: {why}"
     return None
 
 
@@ -228,11 +233,21 @@ def _facts(shown: Preview) -> list[tuple[str, str]]:
     envelope = shown.envelope
     if envelope is None:
         return []
-    facts = [("To", masked(shown.delivery.delivery_id.channel, envelope.to)), ("From", envelope.sender)]
+    facts = [
+        ("To", masked(shown.delivery.delivery_id.channel, envelope.to)),
+        ("From", sender_of(envelope) or "the signature says"),
+    ]
     if isinstance(envelope, EmailEnvelope):
         size = f"{len(envelope.html.encode()) / 1024:.0f} KB of HTML, and the text"
         return [*facts, ("Subject", envelope.subject), ("Size", size)]
+    if isinstance(envelope, WebhookEnvelope):
+        return [*facts, ("Length", f"{len(envelope.body.encode()):,} bytes of JSON")]
     return [*facts, ("Length", _length(envelope.body))]
+
+
+def sender_of(envelope: Envelope) -> str | None:
+    """Who a message comes from; None for a webhook, whose signature tells."""
+    return None if isinstance(envelope, WebhookEnvelope) else envelope.sender
 
 
 def _length(body: str) -> str:

@@ -11,7 +11,7 @@ from functions.adapters.customers import DynamoCustomers
 from functions.adapters.environment import ConsumerEnvironment, EnvironmentFaultError
 from functions.adapters.secrets import SecretError
 from functions.core.calendar import WEEK, UnknownTimeZoneError, period_reported, zone
-from functions.core.composition import Composer, Moment, Quiet
+from functions.core.composition import Composer, Moment, Quiet, Resting
 from functions.core.content import template_ids
 from functions.core.content.language import language_of
 from functions.core.delivery import Delivery, SkipReason, Status
@@ -50,7 +50,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A message, or why there is none. `waits_until`: the person is in their quiet hours now."""
+    """A message, or why there is none. `waits_until`: quiet hours, or the endpoint rests."""
 
     delivery: Delivery
     data_region: str | None
@@ -123,15 +123,15 @@ def _compose(composer: Composer, delivery: Delivery, wanted: Wanted, profile: Pr
         delivery = replace(delivery, template_id=wanted.template_id)
     composed = composer.compose(delivery, Moment(now, now))
     waits_until = None
-    if isinstance(composed, Quiet):
+    if isinstance(composed, Quiet | Resting):
         waits_until = composed.until
-        composed = replace(composer, quiet_hours=None).compose(delivery, Moment(now, now))
+        composed = replace(composer, quiet_hours=None, spares_endpoints=False).compose(delivery, Moment(now, now))
     skipped = isinstance(composed, SkipReason)
     return Preview(
         delivery,
         data_region=None,
         language=language_of(profile.locale).code,
-        envelope=None if isinstance(composed, SkipReason | Quiet) else composed,
+        envelope=None if isinstance(composed, SkipReason | Quiet | Resting) else composed,
         reason=composed if isinstance(composed, SkipReason) else None,
         waits_until=None if skipped else waits_until,
     )

@@ -15,8 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 SITE_URL: Final = "https://shop.example.com"
-SENDERS: Final = {Channel.EMAIL: "digest@example.com", Channel.SMS: "DIGEST"}
-_ADDRESSES: Final = {Channel.EMAIL: "sample@example.com", Channel.SMS: "+12025550123"}  # a number kept for fiction
+SENDERS: Final = {Channel.EMAIL: "digest@example.com", Channel.SMS: "DIGEST", Channel.WEBHOOK: ""}
+_ADDRESSES: Final = {
+    Channel.EMAIL: "sample@example.com",
+    Channel.SMS: "+12025550123",  # a number kept for fiction
+    Channel.WEBHOOK: "https://hooks.example.com/sample",
+}
 _DAY: Final = timedelta(days=1)
 
 

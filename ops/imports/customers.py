@@ -15,7 +15,8 @@ from pydantic_core import PydanticCustomError
 
 from functions import names
 from functions.adapters.clock import utc_now
-from functions.adapters.schedule_rows import consent_attribute, due_shard
+from functions.adapters.schedule_rows import consent_attribute, due_shard, secrets_to_row
+from functions.adapters.webhook_secrets import new_secret
 from functions.core.calendar import (
     WEEK,
     UnknownTimeZoneError,
@@ -25,9 +26,10 @@ from functions.core.calendar import (
     period_reported,
     zone,
 )
-from functions.core.customer import DIGEST_SCHEDULE, PROFILE, Consent
+from functions.core.customer import DIGEST_SCHEDULE, PROFILE, WEBHOOK_ENDPOINT, Consent
 from functions.core.identity import Channel, Topic
 from functions.core.instants import from_text, to_text
+from functions.core.webhook_endpoint import SigningSecret
 from ops.imports import fields
 from ops.imports.fields import CUSTOMER_ID, DATA_REGION, Fields, checked, one_of, or_empty, reads
 from ops.imports.lines import Columns, Form, read_lines
@@ -46,10 +48,11 @@ if TYPE_CHECKING:
 COLUMNS: Final = Columns(
     required=("customer_id", "data_region", "time_zone"),
     optional=(
-        *("locale", "email", "phone", "email_consent", "sms_consent", "active"),
+        *("locale", "email", "phone", "webhook_url", "email_consent", "sms_consent", "webhook_consent", "active"),
         *("digest_weekday", "digest_time", "digest_channels", "first_run_on"),
     ),
 )
+ADDRESS_COLUMNS: Final = {Channel.EMAIL: "email", Channel.SMS: "phone", Channel.WEBHOOK: "webhook_url"}
 LOCALES: Final = names.LANGUAGES
 _MOMENT: Final = timedelta(milliseconds=1)  # what instants are stored to
 _CONSENTS: Final[dict[str, object]] = {str(consent): consent for consent in Consent}
@@ -70,8 +73,12 @@ class CustomerLine(Fields):
         str | None,
         reads(or_empty(fields.phone_number), "is no phone number; write it with + and country code, like +12025550123"),
     ] = Field(default=None, repr=False)
+    webhook_url: Annotated[str | None, reads(or_empty(fields.webhook_url), "must be an https address")] = Field(
+        default=None, repr=False
+    )
     email_consent: Annotated[Consent | None, one_of(_CONSENTS)] = None
     sms_consent: Annotated[Consent | None, one_of(_CONSENTS)] = None
+    webhook_consent: Annotated[Consent | None, one_of(_CONSENTS)] = None
     active: Annotated[bool, reads(or_empty(fields.truth, empty=True), "must be true or false")] = True
     digest_weekday: Annotated[
         int | None, reads(or_empty(fields.weekday), "must be a weekday, monday to sunday, or its first three letters")
@@ -124,22 +131,27 @@ class CustomerEntry:
 
     @property
     def keys(self) -> Sequence[Key]:
-        return self.home, (self.line.customer_id, DIGEST_SCHEDULE)
+        always = self.home, (self.line.customer_id, DIGEST_SCHEDULE)
+        return (*always, (self.line.customer_id, WEBHOOK_ENDPOINT)) if self.line.webhook_url else always
 
     def changes(self, held: Mapping[Key, Row], *, shards: int) -> Sequence[RowChange]:
         """Changes to profile and schedule, given both as they are."""
-        profile, schedule = (held.get(key) for key in self.keys)
+        profile, schedule, *endpoint = (held.get(key) for key in self.keys)
         addresses = self._addresses(profile)
         changed = [self._profile(addresses, new=profile is None)]
         plan = self._plan(schedule)
         if plan is not None or schedule is not None:
             changed.append(self._schedule(plan, schedule, profile, tuple(addresses), shards))
+        if endpoint == [None]:
+            # Made once, with the first address, and kept whatever becomes of it: receivers know their secret by now.
+            made = secrets_to_row([SigningSecret(new_secret())])
+            changed.append(RowChange(self.keys[2], put={"secrets": made}, new=True))
         return changed
 
     def _addresses(self, profile: Row | None) -> dict[str, str]:
         known: Mapping[str, str] = (profile or {}).get("addresses", {})
         addresses = dict(known)
-        for channel, name in ((Channel.EMAIL, "email"), (Channel.SMS, "phone")):
+        for channel, name in ADDRESS_COLUMNS.items():
             if self.line.gives(name):
                 addresses[str(channel)] = getattr(self.line, name)
         return {channel: address for channel, address in addresses.items() if address}
@@ -147,7 +159,7 @@ class CustomerEntry:
     def _profile(self, addresses: dict[str, str], *, new: bool) -> RowChange:
         said = {name: getattr(self.line, name) for name in ("locale", "active")}
         given = {name: value for name, value in said.items() if self.line.gives(name)}
-        answers = {Channel.EMAIL: self.line.email_consent, Channel.SMS: self.line.sms_consent}
+        answers = {channel: getattr(self.line, f"{channel}_consent") for channel in Channel}
         return RowChange(
             key=self.home,
             new=new,

@@ -18,6 +18,7 @@ from pydantic_core import PydanticCustomError
 from functions.core.calendar import zone
 from functions.core.identity import Channel, InvalidIdError, opaque_id
 from functions.core.instants import from_text
+from functions.core.webhook_address import AddressRefusedError, read_address
 from ops.imports.report import BadLine
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def reads(read: Callable[[str], object], expected: str) -> BeforeValidator:
             return value  # a default, or a value that came from Python
         try:
             return read(value.strip())
-        except InvalidIdError as error:
+        except (InvalidIdError, AddressRefusedError) as error:
             raise PydanticCustomError("does_not_fit", str(error).partition(": ")[2]) from None
         except (ValueError, KeyError):
             raise PydanticCustomError("does_not_fit", expected) from None
@@ -122,6 +123,11 @@ def phone_number(text: str) -> str:
     if number.extension or not phonenumbers.is_possible_number(number):
         raise ValueError
     return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
+
+
+def webhook_url(text: str) -> str:
+    """An address that webhooks may go to, in its one spelling. Raises AddressRefusedError, which says what is wrong."""
+    return read_address(text).url
 
 
 def truth(text: str) -> bool:

@@ -11,8 +11,8 @@ from functions.core.identity import Channel
 REGION: Final = "us-east-1"
 ACCOUNT: Final = "123456789012"
 CUSTOMERS, DELIVERIES, CONTROL = "customers", "deliveries", "control"
-SENDERS: Final = {Channel.EMAIL: "digest@example.com", Channel.SMS: "DIGEST"}
-PROVIDERS: Final = {Channel.EMAIL: "ses", Channel.SMS: "sns"}
+SENDERS: Final = {Channel.EMAIL: "digest@example.com", Channel.SMS: "DIGEST", Channel.WEBHOOK: ""}
+PROVIDERS: Final = {Channel.EMAIL: "ses", Channel.SMS: "sns", Channel.WEBHOOK: "webhook"}
 BACKOFF_S: Final = (30, 120, 600, 1800, 3600)
 VISIBILITY_S: Final = 180
 SHARDS: Final = 2

@@ -13,13 +13,17 @@ from functions.core.identity import Channel, DeliveryId, Topic
 from functions.core.outcome import Outcome, OutcomeClass
 from functions.core.planning import DIGEST_TEMPLATE, REMINDER_TEMPLATE, SchedulePlan
 from functions.core.ports import Claim
+from functions.core.webhook_endpoint import SigningSecret, WebhookEndpoint
 from tests.fakes.clock import SUNDAY_EVENING
 
 CUSTOMER: Final = "c-417"
 PERIOD: Final = date(2026, 11, 16)  # the last whole week before SUNDAY_EVENING
 EMAIL_ADDRESS: Final = "canary.person@example.com"
 PHONE_NUMBER: Final = "+15550104170"
-ADDRESSES: Final = {Channel.EMAIL: EMAIL_ADDRESS, Channel.SMS: PHONE_NUMBER}
+WEBHOOK_URL: Final = "https://hooks.example.com/canary-token-4170"
+WEBHOOK_SECRET: Final = "whsec_Y2FuYXJ5LXNlY3JldC00MTcwLWNhbmFyeS1zZWNyZXQ="
+ADDRESSES: Final = {Channel.EMAIL: EMAIL_ADDRESS, Channel.SMS: PHONE_NUMBER, Channel.WEBHOOK: WEBHOOK_URL}
+AN_ENDPOINT: Final = WebhookEndpoint(secrets=(SigningSecret(WEBHOOK_SECRET),))
 SITE_URL: Final = "https://shop.example.com"
 BOTH: Final = (Channel.EMAIL, Channel.SMS)
 ACCEPTED: Final = Outcome(OutcomeClass.ACCEPTED, "ok", "reference-1")

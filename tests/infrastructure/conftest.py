@@ -32,7 +32,7 @@ def template(request: pytest.FixtureRequest, on_aws: Mapping[str, Template]) -> 
     return on_aws[request.param]
 
 
-@pytest.fixture(params=["email", "sms"])
+@pytest.fixture(params=["email", "sms", "webhook"])
 def channel(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     return name

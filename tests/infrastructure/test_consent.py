@@ -36,11 +36,12 @@ def test_every_consumer_is_told_when_to_keep_quiet_and_whom_it_may_write_to(temp
         channel: {
             name: variables(template.consumer(channel))[name] for name in (names.ENV_QUIET_HOURS, names.ENV_RECIPIENTS)
         }
-        for channel in ("email", "sms")
+        for channel in ("email", "sms", "webhook")
     }
     assert told == {
         "email": {names.ENV_QUIET_HOURS: "", names.ENV_RECIPIENTS: "null"},
         "sms": {names.ENV_QUIET_HOURS: "21:00-08:00", names.ENV_RECIPIENTS: "null"},
+        "webhook": {names.ENV_QUIET_HOURS: "", names.ENV_RECIPIENTS: "null"},
     }
 
 

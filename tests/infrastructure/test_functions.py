@@ -137,5 +137,5 @@ def test_nobody_deletes_what_was_written(template: Template) -> None:
 
 def test_the_silence_that_publishes_again_is_longer_than_a_message_is_hidden(template: Template) -> None:
     variables = template.function(names.OUTPUT_RECONCILER_FUNCTION)["Environment"]["Variables"]
-    hidden_s = max(template.queue(channel)["VisibilityTimeout"] for channel in ("email", "sms"))
+    hidden_s = max(template.queue(channel)["VisibilityTimeout"] for channel in ("email", "sms", "webhook"))
     assert int(variables[names.ENV_SILENCE_AFTER_S]) > hidden_s

@@ -29,7 +29,10 @@ def regions(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Template]:
     folder = tmp_path_factory.mktemp("http")
     overrides = {
         "regions": {
-            name: {"channels": {"email": {"provider": "http", "provider_options": options}}}
+            name: {
+                "channels": {"email": {"provider": "http", "provider_options": options}},
+                "allowed_hosts": ["api.mail.example"],
+            }
             for name, options in (("us", OPTIONS), ("eu", ASKABLE))
         }
     }

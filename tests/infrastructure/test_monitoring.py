@@ -61,7 +61,7 @@ def test_a_single_dead_letter_raises_an_alarm(template: Template, channel: str) 
 
 def test_a_failed_invocation_that_was_kept_raises_an_alarm(template: Template) -> None:
     watched = watched_queues(template, "ApproximateNumberOfMessagesVisible")
-    sources = {template.referred(names.queue_output(channel)) for channel in ("email", "sms")}
+    sources = {template.referred(names.queue_output(channel)) for channel in ("email", "sms", "webhook")}
     sources |= {template.referred(output) for output in (names.OUTPUT_RECEIPTS_QUEUE, names.OUTPUT_INBOUND_QUEUE)}
     assert watched == set(template.of_type("AWS::SQS::Queue")) - sources
 

@@ -40,6 +40,7 @@ def others(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Template]:
     folder: Path = tmp_path_factory.mktemp("others")
     regions = {
         name: {
+            "allowed_hosts": ["api.mail.example"],
             "receipts": {"webhook_secret": SECRET},
             "channels": {
                 "email": {

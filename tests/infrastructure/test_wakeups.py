@@ -39,7 +39,7 @@ def interval_s(template: Template, wakeup: str) -> int:
 
 
 def delivery_dead_letter_queues(template: Template) -> set[str]:
-    return {template.referred(names.dead_letter_queue_output(channel)) for channel in ("email", "sms")}
+    return {template.referred(names.dead_letter_queue_output(channel)) for channel in ("email", "sms", "webhook")}
 
 
 def test_a_change_of_the_clocks_moves_no_wake_up(template: Template, wakeup: str) -> None:

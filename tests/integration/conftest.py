@@ -43,6 +43,7 @@ def functions() -> Iterator[Functions]:
             reconciler=import_module("functions.reconciler.handler"),
             email=modules["email"],
             sms=modules["sms"],
+            webhook=modules["webhook"],
             telemetry=import_module("functions.adapters.telemetry"),
         )
 

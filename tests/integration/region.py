@@ -17,7 +17,7 @@ from functions import names
 from functions.adapters.delivery_rows import to_row
 from functions.adapters.items import from_item, to_item
 from functions.adapters.ledger import DynamoLedger
-from functions.adapters.schedule_rows import activity_to_row, profile_to_row, schedule_to_row
+from functions.adapters.schedule_rows import activity_to_row, endpoint_to_row, profile_to_row, schedule_to_row
 from functions.core.customer import Activity, Profile, Schedule
 from functions.core.delivery import Delivery
 from functions.core.identity import Channel
@@ -50,6 +50,7 @@ class Functions:
     reconciler: ModuleType
     email: ModuleType
     sms: ModuleType
+    webhook: ModuleType
     telemetry: ModuleType
 
 
@@ -86,6 +87,8 @@ class Region:
 
     def add(self, profile: Profile, *activities: Activity) -> None:
         self._put(CUSTOMERS, profile_to_row(profile))
+        if profile.webhook is not None:
+            self._put(CUSTOMERS, endpoint_to_row(profile.customer_id, profile.webhook))
         for activity in activities:
             self._put(CUSTOMERS, activity_to_row(profile.customer_id, activity, purge_at=4_000_000_000))
 

@@ -19,7 +19,7 @@ from functions.core.instants import to_text
 from functions.core.planning import TooLateError
 from tests.fakes.clock import SUNDAY_EVENING
 from tests.fakes.environment import CUSTOMERS, SHARDS, queue_url
-from tests.fakes.examples import PERIOD, a_delivery, a_digest_schedule, a_reminder
+from tests.fakes.examples import BOTH, PERIOD, a_delivery, a_digest_schedule, a_reminder
 from tests.fakes.lambda_context import FakeLambdaContext
 from tests.fakes.queues import Killed
 from tests.integration.faults import failing, refused
@@ -52,7 +52,7 @@ def test_a_week_is_planned_and_its_ids_are_on_the_queues(wake_up: WakeUp, region
     rows = region.deliveries()
     assert len(rows) == 30
     assert {row.status for row in rows.values()} == {Status.QUEUED}
-    for channel in Channel:
+    for channel in BOTH:
         waiting = region.waiting_ids(channel)
         assert len(waiting) == len(set(waiting)) == 15
         assert all(one.endswith(f":{PERIOD}:{channel}") for one in waiting)
@@ -137,7 +137,7 @@ def test_a_throttled_transaction_loses_nothing(wake_up: WakeUp, region: Region, 
     ):
         wake_up()
     wake_up()
-    for channel in Channel:
+    for channel in BOTH:
         assert len(set(region.waiting_ids(channel))) == 8
     assert len(region.deliveries()) == 16
 

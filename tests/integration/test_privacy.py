@@ -23,6 +23,7 @@ from functions.core.outcome import Dedupe, Guarantee, Outcome, OutcomeClass
 from tests.fakes.clock import SUNDAY_EVENING
 from tests.fakes.environment import BACKOFF_S, DELIVERIES, SHARDS, channel_environment, dead_letter_url, queue_url
 from tests.fakes.examples import (
+    AN_ENDPOINT,
     CUSTOMER,
     EMAIL_ADDRESS,
     EXPIRES_AFTER,
@@ -40,7 +41,17 @@ from tests.integration.lambda_poller import LambdaPoller
 from tests.integration.region import Clock, Functions, Region
 
 # What the customer of the examples is and gets: nothing of it may be seen anywhere but in the customers table.
-CANARIES = (EMAIL_ADDRESS, PHONE_NUMBER, PHONE_NUMBER.lstrip("+"), "canary", "11.77", "invoice 9", "america/new_york")
+CANARIES = (
+    EMAIL_ADDRESS,
+    PHONE_NUMBER,
+    PHONE_NUMBER.lstrip("+"),
+    "canary",
+    "11.77",
+    "invoice 9",
+    "america/new_york",
+    "hooks.",
+    "whsec_",
+)
 QUOTING = f"<{EMAIL_ADDRESS}> {PHONE_NUMBER}: Canary blue lamp"  # as providers and services word their errors
 
 
@@ -74,7 +85,7 @@ class Watch:
 
 @dataclass(frozen=True)
 class Stage:
-    """Both consumers with providers that do as they are told, and everything that they tell being watched."""
+    """All consumers with providers that do as they are told, and everything that they tell being watched."""
 
     region: Region
     clock: Clock
@@ -126,7 +137,7 @@ def stage(
         providers[channel] = FakeProvider(guarantee=Guarantee(Dedupe.NONE))
         consumer = functions.email.ChannelConsumer.from_environment(providers[channel])
         pollers[channel] = LambdaPoller(region.sqs, queue_url(channel), consumer.handle, clock)
-    region.add(a_profile(), an_activity())
+    region.add(a_profile(webhook=AN_ENDPOINT), an_activity())
     region.schedule(a_digest_schedule(), a_reminder())
     root = io.StringIO()
     handler = logging.StreamHandler(root)
@@ -209,7 +220,7 @@ def test_a_message_that_was_never_finished(stage: Stage) -> None:
         {"active": False},
         {"addresses": {}},
         {"consent": {}},
-        {"suppressed": {Channel.EMAIL: "hard_bounce", Channel.SMS: "stop"}},
+        {"suppressed": {Channel.EMAIL: "hard_bounce", Channel.SMS: "stop", Channel.WEBHOOK: "complaint"}},
     ],
     ids=lambda differing: next(iter(differing)),
 )

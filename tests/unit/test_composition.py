@@ -9,7 +9,7 @@ import pytest
 
 from functions.core.allow_list import AllowList
 from functions.core.calendar import UnknownTimeZoneError
-from functions.core.composition import Composer, Moment, Quiet
+from functions.core.composition import Composer, Moment, Quiet, Resting
 from functions.core.customer import Consent
 from functions.core.delivery import Delivery, SkipReason
 from functions.core.envelope import EmailEnvelope, Envelope, TextEnvelope, fingerprint
@@ -45,7 +45,7 @@ AFTERNOON = Moment(SUNDAY_EVENING, SUNDAY_EVENING + timedelta(seconds=20))  # 15
 
 def composed(composer: Composer, delivery: Delivery) -> Envelope:
     envelope = composer.compose(delivery, AFTERNOON)
-    assert not isinstance(envelope, SkipReason | Quiet)
+    assert not isinstance(envelope, SkipReason | Quiet | Resting)
     return envelope
 
 

@@ -25,7 +25,7 @@ def test_each_function_reads_what_the_stacks_set() -> None:
         5,
     )
     assert PlannerEnvironment.load(ENVIRONMENT).queue_urls[Channel.SMS].endswith("/sms")
-    assert ReconcilerEnvironment.load(ENVIRONMENT).rates == {Channel.EMAIL: 1000, Channel.SMS: 1000}
+    assert ReconcilerEnvironment.load(ENVIRONMENT).rates == dict.fromkeys(Channel, 1000)
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ def test_a_reminder_that_is_planned_while_it_is_moved_is_reported_and_not_due_tw
 @pytest.mark.parametrize(
     ("was", "is_now", "reason"),
     [
-        ("sms email", "", "channels: must list channels out of email, sms, such as email,sms"),
+        ("sms email", "", "channels: must list channels out of email, sms, webhook, such as email,sms"),
         (",,sms", ",2026-12-01T07:00:00Z,sms", "expires_at: must be after due_at; leave it empty for a day later"),
         (
             "2026-12-01T09:00:00+01:00,",

@@ -158,7 +158,7 @@ def test_numbers_that_hang_together_follow_from_the_ones_that_are_typed() -> Non
     email = region.channels.email
     assert email.visibility_timeout_s == 6 * email.timeout_s
     assert email.max_receive_count == len(email.backoff_s) + 1 == 6
-    assert region.silence_after_s == email.visibility_timeout_s + 60
+    assert region.silence_after_s == region.channels.webhook.visibility_timeout_s + 60
     assert region.expires_after_s == 72 * 3600
     assert region.max_lateness_s == 24 * 3600
 
@@ -274,6 +274,7 @@ OPTIONS: dict[str, Any] = {
 
 def with_http_provider(**differing: object) -> dict[str, Any]:
     context = changed(f"{EMAIL}.provider", "http")
+    context["regions"]["us"]["allowed_hosts"] = ["api.mail.example"]
     context["regions"]["us"]["channels"]["email"]["provider_options"] = {
         name: value for name, value in {**OPTIONS, **differing}.items() if value is not MISSING
     }
@@ -362,7 +363,7 @@ QUIET_EXPECTED = (
 )
 RECIPIENTS_EXPECTED = (
     "must be null (production: everybody), or a list of at least one address or number that may be written to, whole "
-    "or as *@example.com or +1202555* (anybody else is skipped)"
+    "or as *@example.com, +1202555* or https://hooks.example.com/* (anybody else is skipped)"
 )
 
 
@@ -381,12 +382,17 @@ def test_quiet_hours_that_are_no_two_times_are_refused(value: object) -> None:
     assert problem(f"{EMAIL}.quiet_hours", value) == f"{EMAIL}.quiet_hours: is {json.dumps(value)}; {QUIET_EXPECTED}"
 
 
-@pytest.mark.parametrize("value", [["qa@example.com"], ["*@example.com", "+1202555*", "+12025550143"]])
+@pytest.mark.parametrize(
+    "value", [["qa@example.com"], ["*@example.com", "+1202555*", "+12025550143", "https://hooks.example.com/*"]]
+)
 def test_a_staging_deployment_names_who_it_may_write_to(value: list[str]) -> None:
     assert load_settings(changed("regions.us.recipients", value)).regions["us"].recipients == tuple(value)
 
 
-@pytest.mark.parametrize("value", [[], "qa@example.com", ["*"], ["*@"], ["+*"], ["+1*"], ["example.com"], [None]])
+@pytest.mark.parametrize(
+    "value",
+    [[], "qa@example.com", ["*"], ["*@"], ["+*"], ["+1*"], ["example.com"], [None], ["https://hooks.example.com*"]],
+)
 def test_a_list_that_allows_nobody_or_everybody_is_refused(value: object) -> None:
     expected = f"regions.us.recipients: is {json.dumps(value)}; {RECIPIENTS_EXPECTED}"
     assert problem("regions.us.recipients", value) == expected

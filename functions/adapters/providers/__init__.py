@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Final
 
 from functions.adapters.clock import utc_now
 from functions.core.outcome import Dedupe, Guarantee
+from functions.core.webhook_endpoint import GUARANTEE as ENDPOINT_GUARANTEE
 
 if TYPE_CHECKING:
     from functions.adapters.environment import ProviderChoice
     from functions.adapters.providers.http_email import HttpEmailProvider
     from functions.core.ports import Provider, Witness
 
-PROVIDERS: Final = ("eum", "http", "ses", "sns")
+PROVIDERS: Final = ("eum", "http", "ses", "sns", "webhook")
 
 
 def make_provider(choice: ProviderChoice) -> Provider:
@@ -35,12 +36,18 @@ def make_provider(choice: ProviderChoice) -> Provider:
         return EumProvider.with_timeout(choice.timeout_s, options, clock=utc_now)
     if choice.name == "http":
         return _http_email(choice)
+    if choice.name == "webhook":
+        from functions.adapters.providers.webhook import WebhookProvider  # noqa: PLC0415
+
+        return WebhookProvider(utc_now, choice.timeout_s)
     msg = f"PROVIDER: {choice.name!r} is not one of {', '.join(PROVIDERS)}"
     raise ValueError(msg)
 
 
 def guarantee_and_witness(choice: ProviderChoice) -> tuple[Guarantee, Witness | None]:
     """Return what a provider promises about duplicates, and the provider itself where it can be asked."""
+    if choice.name == "webhook":
+        return ENDPOINT_GUARANTEE, None
     if choice.name != "http":
         return Guarantee(Dedupe.NONE), None  # neither SES v2 nor the texts' providers take an idempotency key
     provider = _http_email(choice)

@@ -5,6 +5,7 @@ it; `language` and `catalogue` know how it is said.
 """
 
 from functions.core.content.digest import LISTED, DigestContext, digest_context
+from functions.core.content.payload import digest_payload, reminder_payload
 from functions.core.content.reminder import ReminderContext, reminder_context
 from functions.core.content.rendering import prepare, render_digest, render_reminder, template_ids
 
@@ -13,8 +14,10 @@ __all__ = [
     "DigestContext",
     "ReminderContext",
     "digest_context",
+    "digest_payload",
     "prepare",
     "reminder_context",
+    "reminder_payload",
     "render_digest",
     "render_reminder",
     "template_ids",

@@ -93,7 +93,7 @@ def digest_context(
     Raises UnknownTimeZoneError and UnsafeLinkError.
     """
     language = language_of(profile.locale)
-    newest_first = _each_once(activities)
+    newest_first = each_once(activities)
     return DigestContext(
         language=language,
         first_day=period_start,
@@ -109,7 +109,8 @@ def digest_context(
     )
 
 
-def _each_once(activities: Iterable[Activity]) -> Sequence[Activity]:
+def each_once(activities: Iterable[Activity]) -> Sequence[Activity]:
+    """Return activities, newest first; of one that is on record twice, under one id, what was told last."""
     oldest_first = sorted(activities, key=_moment)
     return sorted({one.activity_id: one for one in oldest_first}.values(), key=_moment, reverse=True)
 
