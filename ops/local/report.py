@@ -230,8 +230,8 @@ def answer(run: Run) -> str:
         return f"Yes, but {_counted(len(wrong), 'fault', 'faults')} did not end as expected."
     if unsure:
         return (
-            f"Nearly: {sent:,} of {wanted:,} digests arrived, each once; whether the other {unsure:,} did, nobody can "
-            "tell, so nobody sends them again."
+            f"Nearly: {sent:,} of {wanted:,} digests arrived, each once; {unsure:,} may have been sent, and "
+            f"{'waits' if unsure == 1 else 'wait'} for a person to decide."
         )
     return f"Yes: all {wanted:,} digests that somebody wanted arrived, each once."
 
