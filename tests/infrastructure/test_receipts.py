@@ -11,9 +11,13 @@ import pytest
 
 from functions import names
 from functions.core.delivery import ReceiptState
+from functions.core.identity import Channel
+from functions.core.instants import from_text, to_text
 from functions.core.receipt_codes import SES
-from functions.core.receipt_messages import ReceiptMessage
+from functions.core.receipt_messages import ReceiptMessage, read_receipt
 from stacks.settings import Target
+from tests.fakes.event_bridge import matches, transformed
+from tests.fakes.examples import a_delivery
 from tests.infrastructure.templates import Template, as_list, context, synthesise
 
 RULE = "AWS::Events::Rule"
@@ -210,3 +214,198 @@ def test_parked_events_are_noticed(template: Template) -> None:
         each for each in alarms if {"Fn::GetAtt": [parked, "QueueName"]} in [d["Value"] for d in each["Dimensions"]]
     ]
     assert [each["MetricName"] for each in watched] == ["ApproximateNumberOfMessagesVisible"]
+
+
+# --- what arrives, event by event ---
+
+PERSON = "canary.person@example.com"
+NUMBER = "+15550104170"
+INGESTED_AT = "2026-11-22T20:05:00Z"
+ID = a_delivery().delivery_id
+TEXT_ID = a_delivery(channel=Channel.SMS).delivery_id
+
+
+def ses_event(data_region: str, detail_type: str, **what: Any) -> dict[str, Any]:
+    """As SES puts it on the bus, with all that it says of a person."""
+    tags = {"ses:configuration-set": [names.stack_name(data_region)], "ses:source-ip": ["192.0.2.1"]}
+    return {
+        "version": "0",
+        "id": "b1c8-event",
+        "detail-type": detail_type,
+        "source": "aws.ses",
+        "account": "111122223333",
+        "time": "2026-11-22T20:04:59Z",
+        "region": "us-east-1",
+        "resources": ["arn:aws:ses:us-east-1:111122223333:configuration-set/DigestDelivery-us"],
+        "detail": {
+            "eventType": "-",
+            "mail": {
+                "timestamp": "2026-11-22T20:00:00.123Z",
+                "source": "Shop <digest@example.com>",
+                "messageId": "ses-1",
+                "destination": [PERSON],
+                "headers": [{"name": "Subject", "value": "Canary subject"}],
+                "commonHeaders": {"to": [PERSON], "subject": "Canary subject"},
+                "tags": {**tags, **{part: [text] for part, text in ID.as_tags().items()}},
+            },
+            **what,
+        },
+    }
+
+
+EMAIL_EVENTS: list[tuple[str, dict[str, Any], ReceiptState, str, str]] = [
+    (
+        "Email Delivered",
+        {
+            "delivery": {
+                "timestamp": "2026-11-22T20:00:02.500Z",
+                "recipients": [PERSON],
+                "smtpResponse": f"250 {PERSON}",
+            }
+        },
+        ReceiptState.DELIVERED,
+        "Email Delivered",
+        "2026-11-22T20:00:02.500Z",
+    ),
+    (
+        "Email Bounced",
+        {
+            "bounce": {
+                "bounceType": "Permanent",
+                "bounceSubType": "General",
+                "bouncedRecipients": [
+                    {
+                        "emailAddress": PERSON,
+                        "action": "failed",
+                        "status": "5.1.1",
+                        "diagnosticCode": f"smtp; 550 5.1.1 {PERSON} unknown",
+                    }
+                ],
+                "timestamp": "2026-11-22T20:00:03.000Z",
+                "feedbackId": "feedback-1",
+            }
+        },
+        ReceiptState.BOUNCED,
+        "Permanent/General/5.1.1",
+        "2026-11-22T20:00:03.000Z",
+    ),
+    (
+        "Email Bounced",
+        {
+            "bounce": {
+                "bounceType": "Permanent",
+                "bounceSubType": "OnAccountSuppressionList",
+                "bouncedRecipients": [{"emailAddress": PERSON}],
+                "timestamp": "2026-11-22T20:00:03.000Z",
+            }
+        },
+        ReceiptState.BOUNCED,
+        "Permanent/OnAccountSuppressionList",
+        "2026-11-22T20:00:03.000Z",
+    ),
+    (
+        "Email Bounced",
+        {
+            "bounce": {
+                "bounceType": "Transient",
+                "bounceSubType": "General",
+                "bouncedRecipients": [{"emailAddress": PERSON, "status": "5.4.4"}],
+                "timestamp": "2026-11-22T20:00:03.000Z",
+            }
+        },
+        ReceiptState.BOUNCED,
+        "Transient/General/5.4.4",
+        "2026-11-22T20:00:03.000Z",
+    ),
+    (
+        "Email Complaint Received",
+        {
+            "complaint": {
+                "complainedRecipients": [{"emailAddress": PERSON}],
+                "timestamp": "2026-11-22T20:03:00.000Z",
+                "complaintFeedbackType": "abuse",
+            }
+        },
+        ReceiptState.COMPLAINED,
+        "abuse",
+        "2026-11-22T20:03:00.000Z",
+    ),
+    (
+        "Email Delivery Delayed",
+        {
+            "deliveryDelay": {
+                "timestamp": "2026-11-22T20:04:00.000Z",
+                "delayType": "MailboxFull",
+                "delayedRecipients": [{"emailAddress": PERSON, "diagnosticCode": f"452 {PERSON}"}],
+            }
+        },
+        ReceiptState.DELAYED,
+        "MailboxFull",
+        "2026-11-22T20:04:00.000Z",
+    ),
+    (
+        "Email Rejected",
+        {"reject": {"reason": "Bad content"}},
+        ReceiptState.FAILED,
+        "Email Rejected",
+        "2026-11-22T20:04:59.000Z",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("detail_type", "what", "state", "code", "at"), EMAIL_EVENTS, ids=[one[3].replace("/", " ") for one in EMAIL_EVENTS]
+)
+def test_what_ses_says_arrives_without_the_person_it_is_about(
+    template: Template, detail_type: str, what: dict[str, Any], state: ReceiptState, code: str, at: str
+) -> None:
+    event = ses_event(template.data_region, detail_type, **what)
+    body = transformed(transformer(rule_of(template, "aws.ses")), event, ingested_at=INGESTED_AT)
+    assert not [word for word in (PERSON, "Canary", "digest@example.com") if word in body]
+    read = read_receipt(body, queued_at=from_text(INGESTED_AT))
+    assert (read.provider, read.event_id, read.reference, read.delivery_id) == ("ses", "b1c8-event", "ses-1", ID)
+    assert (read.state, read.code, to_text(read.at)) == (state, code, at)
+    assert to_text(read.arrived_at) == "2026-11-22T20:05:00.000Z"
+
+
+def test_emails_that_others_send_are_not_listened_to(template: Template) -> None:
+    pattern = {**rule_of(template, "aws.ses")["EventPattern"], "account": ["111122223333"]}
+    ours = ses_event(template.data_region, "Email Delivered")
+    assert matches(pattern, ours)
+    assert not matches(pattern, {**ours, "account": "999999999999"})
+    assert not matches(pattern, ses_event("somebody-else", "Email Delivered"))
+
+
+def eum_event(data_region: str, event_type: str, status: str) -> dict[str, Any]:
+    return {
+        "version": "0",
+        "id": "5c0f-event",
+        "detail-type": "Text Message Delivery Status Updated",
+        "source": "aws.sms-voice",
+        "account": "111122223333",
+        "time": "2026-11-22T20:04:59Z",
+        "detail": {
+            "eventType": event_type,
+            "eventTimestamp": 1795377602500,
+            "isFinal": True,
+            "originationPhoneNumber": "+15550100000",
+            "destinationPhoneNumber": NUMBER,
+            "messageId": "eum-1",
+            "messageStatus": status,
+            "messageStatusDescription": f"{NUMBER} does not answer",
+            "context": {**TEXT_ID.as_tags(), "origin": names.stack_name(data_region)},
+        },
+    }
+
+
+def test_what_end_user_messaging_says_arrives_without_the_number_it_is_about(other: Template) -> None:
+    rule = rule_of(other, "aws.sms-voice")
+    event = eum_event(other.data_region, "TEXT_CARRIER_UNREACHABLE", "CARRIER_UNREACHABLE")
+    assert matches({**rule["EventPattern"], "account": ["111122223333"]}, event)
+    body = transformed(transformer(rule), event, ingested_at=INGESTED_AT)
+    assert NUMBER not in body
+    assert "answer" not in body
+    read = read_receipt(body, queued_at=from_text(INGESTED_AT))
+    assert (read.provider, read.event_id, read.reference, read.delivery_id) == ("eum", "5c0f-event", "eum-1", TEXT_ID)
+    assert (read.state, read.code) == (ReceiptState.SOFT_BOUNCED, "CARRIER_UNREACHABLE")
+    assert to_text(read.at) == "2026-11-22T20:00:02.500Z"
