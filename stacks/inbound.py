@@ -52,7 +52,7 @@ class Inbound(Construct):
             limits=Limits(_TIMEOUT_S, memory_mb=512),
             environment={
                 names.ENV_CUSTOMERS_TABLE: storage.customers.table_name,
-                names.ENV_NUMBER_KEYS: self.keys.secret_arn,
+                names.ENV_NUMBER_KEYS: self.keys.arn,
                 names.ENV_QUEUE_URL: self.queue.queue_url,
                 names.ENV_BACKOFF_S: ",".join(str(wait) for wait in _BACKOFF_S),
             },

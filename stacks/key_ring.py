@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from aws_cdk import Acknowledgment, Validations
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_secretsmanager as secretsmanager
@@ -38,6 +40,11 @@ class KeyRing(secretsmanager.Secret):
             )
         )
 
+    @property
+    def arn(self) -> str:
+        """Its ARN, which on AWS a reference to it is as well; in the local emulator that is the name."""
+        return cast("secretsmanager.CfnSecret", self.node.default_child).attr_id
+
     def may_be_read(self) -> iam.PolicyStatement:
         """The right to read this secret, and no other."""
-        return allow(["secretsmanager:GetSecretValue"], self.secret_arn)
+        return allow(["secretsmanager:GetSecretValue"], self.arn)

@@ -33,7 +33,7 @@ class Unsubscribe(Construct):
             limits=Limits(timeout_s=10, memory_mb=512),
             environment={
                 names.ENV_CUSTOMERS_TABLE: storage.customers.table_name,
-                names.ENV_UNSUBSCRIBE_KEYS: self.keys.secret_arn,
+                names.ENV_UNSUBSCRIBE_KEYS: self.keys.arn,
                 names.ENV_SITE_URL: deployment.region.site_url,
             },
             statements=[_may_withdraw_consent(storage), self.keys.may_be_read()],
@@ -42,7 +42,7 @@ class Unsubscribe(Construct):
 
     def environment(self) -> dict[str, str]:
         """What whoever writes links needs to know."""
-        return {names.ENV_UNSUBSCRIBE_URL: self.url.url, names.ENV_UNSUBSCRIBE_KEYS: self.keys.secret_arn}
+        return {names.ENV_UNSUBSCRIBE_URL: self.url.url, names.ENV_UNSUBSCRIBE_KEYS: self.keys.arn}
 
     def outputs(self) -> dict[str, str]:
         return {

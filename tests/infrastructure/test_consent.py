@@ -57,7 +57,7 @@ def test_every_email_can_have_a_link_that_leads_to_the_page(template: Template) 
 def test_links_are_checked_with_the_keys_that_signed_them(template: Template) -> None:
     page = variables(template.function(names.OUTPUT_UNSUBSCRIBE_FUNCTION))
     email = variables(template.consumer("email"))
-    keys = {"Ref": template.referred(names.OUTPUT_UNSUBSCRIBE_KEYS)}
+    keys = {"Fn::GetAtt": [template.referred(names.OUTPUT_UNSUBSCRIBE_KEYS), "Id"]}
     assert page[names.ENV_UNSUBSCRIBE_KEYS] == email[names.ENV_UNSUBSCRIBE_KEYS] == keys
 
 
@@ -103,7 +103,7 @@ def test_each_function_reads_only_the_keys_it_needs(template: Template) -> None:
         for statement in template.statements_of(function):
             if statement["Action"] == "secretsmanager:GetSecretValue":
                 for resource in as_list(statement["Resource"]):
-                    readers.setdefault(resource["Ref"], set()).add(function_id)
+                    readers.setdefault(resource["Fn::GetAtt"][0], set()).add(function_id)
     assert readers == {
         template.referred(names.OUTPUT_UNSUBSCRIBE_KEYS): {
             template.referred(names.OUTPUT_UNSUBSCRIBE_FUNCTION),
