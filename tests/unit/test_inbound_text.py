@@ -38,7 +38,7 @@ def saying(text: str) -> InboundText:
 @pytest.mark.parametrize(
     "text",
     [
-        *STOPS,
+        *sorted(STOPS),
         "stop",
         "  Stop.  ",
         "STOP ALL",
