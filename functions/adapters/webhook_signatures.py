@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 from typing import TYPE_CHECKING, Final
 
 from standardwebhooks import Webhook
@@ -13,10 +15,14 @@ if TYPE_CHECKING:
 # https://docs.svix.com/receiving/verifying-payloads/how-manual
 _PREFIXES: Final = ("webhook", "svix")
 _SIGNED: Final = ("id", "timestamp", "signature")
+_LABEL: Final = "whsec_"
+# The specification asks for 24 to 64 bytes.
+# https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+SHORTEST_KEY: Final = 24
 
 
 class UnusableSecretError(Exception):
-    """A signing secret is none: it must be base64, with or without `whsec_` before it. The text does not show it."""
+    """A signing secret is none: it must be base64 of at least 24 bytes, with or without `whsec_` before it."""
 
 
 class SignedRequests:
@@ -24,10 +30,7 @@ class SignedRequests:
 
     def __init__(self, secrets: str) -> None:
         """Take one secret, or several with spaces between them. Raises UnusableSecretError."""
-        try:
-            self._webhooks: Sequence[Webhook] = [Webhook(secret) for secret in secrets.split()]
-        except Exception:  # noqa: BLE001 - base64 and the library complain in ways of their own, quoting what they got
-            raise UnusableSecretError from None
+        self._webhooks: Sequence[Webhook] = [Webhook(_key(secret)) for secret in secrets.split()]
         if not self._webhooks:
             raise UnusableSecretError
 
@@ -40,6 +43,17 @@ class SignedRequests:
 def message_id(headers: Mapping[str, str]) -> str:
     """Return the id that a request keeps each time it is sent again; empty where it has none."""
     return _named_as_standard(headers).get("webhook-id", "")
+
+
+def _key(secret: str) -> bytes:
+    """The library takes what is nearly base64 for some other key, and then refuses every request without a word."""
+    try:
+        key = base64.b64decode(secret.removeprefix(_LABEL), validate=True)
+    except binascii.Error:
+        raise UnusableSecretError from None
+    if len(key) < SHORTEST_KEY:
+        raise UnusableSecretError
+    return key
 
 
 def _named_as_standard(headers: Mapping[str, str]) -> dict[str, str]:

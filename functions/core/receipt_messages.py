@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 SCHEMA_VERSION: Final = 1
-# What a code looks like. Anything else may be words, and words may quote an address.
+# What codes and ids look like. Anything else may be words, and words may quote an address.
 _CODE: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_ID: Final = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 _STATUS: Final = re.compile(r"[245]\.[0-9]{1,3}\.[0-9]{1,3}")
 
 
@@ -32,7 +33,7 @@ def _text(value: object) -> object:
     return "" if value is None else value
 
 
-def _tags(value: object) -> object:
+def _tags(value: object) -> dict[str, str]:
     """Of all tags, the parts of our id. SES has a list of values for each, Resend may list pairs of name and value."""
     if isinstance(value, list):
         value = {one.get("name"): one.get("value") for one in value if isinstance(one, dict)}
@@ -107,21 +108,24 @@ def read_receipt(body: str, *, queued_at: datetime) -> ReceiptEvent:
 def webhook_message(event: Any, *, event_id: str, arrived_at: str) -> ReceiptMessage | None:  # noqa: ANN401 - any JSON
     """Return what we keep of an email provider's webhook (Resend's is the pattern); None if it tells us nothing.
 
+    Whatever in it does not look like an id, a code or a time is left out: it might be an address.
+
     https://resend.com/docs/webhooks/event-types
     """
     if not isinstance(event, dict) or not isinstance(event.get("data"), dict):
         return None
     data: Mapping[str, Any] = event["data"]
     bounce: Mapping[str, Any] = data["bounce"] if isinstance(data.get("bounce"), dict) else {}
+    delivery_id = _delivery_id(_tags(data.get("tags")))
     kept = {
         "provider": "http",
-        "event_id": event_id,
-        "kind": event.get("type"),
-        "reference": data.get("email_id"),
-        "tags": data.get("tags"),
-        "bounce": bounce.get("type"),
-        "detail": bounce.get("subType"),
-        "at": event.get("created_at"),
+        "event_id": _matching(_ID, event_id),
+        "kind": _matching(_CODE, event.get("type")),
+        "reference": _matching(_ID, data.get("email_id")),
+        "tags": None if delivery_id is None else delivery_id.as_tags(),
+        "bounce": _matching(_CODE, bounce.get("type")),
+        "detail": _matching(_CODE, bounce.get("subType")),
+        "at": None if _instant(event.get("created_at")) is None else event["created_at"],
         "arrived_at": arrived_at,
     }
     try:
@@ -131,6 +135,10 @@ def webhook_message(event: Any, *, event_id: str, arrived_at: str) -> ReceiptMes
     return None if meaning("http", message.kind) is None else message
 
 
+def _matching(form: re.Pattern[str], value: object) -> str:
+    return value if isinstance(value, str) and form.fullmatch(value) else ""
+
+
 def _delivery_id(tags: Mapping[str, str]) -> DeliveryId | None:
     try:
         return DeliveryId.from_tags(tags)
@@ -138,7 +146,9 @@ def _delivery_id(tags: Mapping[str, str]) -> DeliveryId | None:
         return None
 
 
-def _instant(text: str) -> datetime | None:
+def _instant(text: object) -> datetime | None:
+    if not isinstance(text, str):
+        return None
     try:
         if text.isdecimal():
             return datetime.fromtimestamp(int(text) / 1000, UTC)
