@@ -5,6 +5,7 @@ US emails go through the simulated provider, which knows idempotency keys and fa
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,8 @@ from tests.e2e.people import Mailboxes
 
 RUN = Path(__file__).parents[2] / "out" / "e2e"
 API_KEY_SECRET = "digest/email-api-key"
+WEBHOOK_SECRET = "digest/email-webhooks"
+SIGNING_SECRET = "whsec_" + base64.b64encode(b"signs what the mail provider says").decode()
 
 
 @pytest.fixture(scope="session")
@@ -48,12 +51,14 @@ def deployment(simulator: ProviderSimulator) -> Iterator[Deployment]:
             "lookup_window_s": 604_800,
         },
     }
+    settings["regions"]["us"]["receipts"] = {"webhook_secret": WEBHOOK_SECRET}
     RUN.mkdir(parents=True, exist_ok=True)
     overrides = RUN / "settings.json"
     overrides.write_text(json.dumps(settings), encoding="utf-8")
     with deployed(RUN, auth=True, overrides=overrides) as made:
         secrets = made.emulator.client("secretsmanager", made.aws_region("us"))
         secrets.create_secret(Name=API_KEY_SECRET, SecretString=simulator.api_key)
+        secrets.create_secret(Name=WEBHOOK_SECRET, SecretString=SIGNING_SECRET)
         yield made
 
 

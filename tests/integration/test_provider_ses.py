@@ -11,7 +11,7 @@ import pytest
 from botocore.loaders import Loader
 from moto import mock_aws
 
-from functions.adapters.providers.ses import SesProvider
+from functions.adapters.providers.ses import SesOptions, SesProvider
 from functions.core.outcome import Outcome, OutcomeClass
 from functions.core.provider_codes import SES
 from ops.local.loopback_server import RESET, SILENCE, Reply
@@ -178,6 +178,18 @@ def test_the_delivery_travels_as_tags_by_which_events_name_it(
     tags = json.loads(endpoint.requests[0].body)["EmailTags"]
     named = {tag["Name"]: tag["Value"] for tag in tags}
     assert DELIVERY.delivery_id.from_tags(named) == DELIVERY.delivery_id
+
+
+def test_an_email_goes_with_the_configuration_set_that_brings_its_events_back(endpoint: StubbedEndpoint) -> None:
+    provider = SesProvider.with_timeout(TIMEOUT_S, SesOptions(configuration_set="DigestDelivery-us"))
+    endpoint.will(ses_accepted(), ses_accepted())
+    provider.send(DELIVERY, EMAIL)
+    provider._client.close()
+    plain = SesProvider.with_timeout(TIMEOUT_S)
+    plain.send(DELIVERY, EMAIL)
+    plain._client.close()
+    named = [json.loads(request.body).get("ConfigurationSetName") for request in endpoint.requests]
+    assert named == ["DigestDelivery-us", None]
 
 
 @pytest.mark.parametrize(
