@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
-from ops.cli import due, importing, plan, preview, show, status
+from ops.cli import due, importing, plan, preview, show, status, webhooks
 from ops.cli.output import complain
 from ops.cli.workplace import Workplace
 from ops.deployment import Deployment, DeploymentError, in_words
@@ -59,6 +59,7 @@ app.command("due")(due.due)
 app.command("status")(status.status)
 app.command("show")(show.show)
 app.command("preview")(preview.preview)
+webhooks.add_commands(app)
 
 
 def main(arguments: Sequence[str] | None = None, *, workplace: Workplace | None = None) -> None:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any, Final
 
 from functions import names
 from functions.adapters.items import from_item
-from functions.adapters.schedule_rows import profile_from_row
+from functions.adapters.schedule_rows import endpoint_from_row, profile_from_row
 from functions.core.calendar import WEEK, UnknownTimeZoneError, period_reported, zone
-from functions.core.customer import DIGEST_SCHEDULE, PROFILE, REMINDER_SCHEDULE, Profile
+from functions.core.customer import DIGEST_SCHEDULE, PROFILE, REMINDER_SCHEDULE, WEBHOOK_ENDPOINT, Profile
 from functions.core.delivery import Delivery
 from functions.core.identity import Channel, DeliveryId, Topic
 from functions.core.instants import from_text
+from functions.core.webhook_endpoint import Health
 from ops.cli.answers import why_not
 from ops.cli.output import masked, utc
 from ops.deployment import DeploymentError, RegionDeployment
@@ -74,6 +75,12 @@ class Dossier:
     schedules: tuple[ScheduleOnRecord, ...]
     deliveries: tuple[Expected, ...]
 
+    @property
+    def endpoint(self) -> Health | None:
+        """How the customer's webhook endpoint has been answering; None for a customer without one."""
+        url = self.profile.addresses.get(Channel.WEBHOOK)
+        return None if url is None or self.profile.webhook is None else self.profile.webhook.health_at(url)
+
 
 # --- a delivery -------------------------------------------------------------------------------------------------------
 
@@ -93,12 +100,25 @@ def find_delivery(regions: Sequence[RegionDeployment], delivery_id: DeliveryId) 
 # --- a customer -------------------------------------------------------------------------------------------------------
 
 
+def find_profile(regions: Sequence[RegionDeployment], customer_id: str) -> tuple[RegionDeployment, Profile]:
+    """Look for a customer in each region; return the profile, and where it is. Raises DeploymentError."""
+    region, rows = _find_rows(regions, customer_id)
+    return region, _profile(rows)
+
+
 def find_customer(regions: Sequence[RegionDeployment], customer_id: str, *, now: datetime) -> Dossier:
     """Look for a customer in each region. Raises DeploymentError when none has them."""
+    region, rows = _find_rows(regions, customer_id)
+    return _dossier(region, rows, now)
+
+
+def _find_rows(
+    regions: Sequence[RegionDeployment], customer_id: str
+) -> tuple[RegionDeployment, Mapping[str, Mapping[str, Any]]]:
     for region in regions:
         rows = {row[names.RECORD]: row for row in _rows(region, customer_id)}
         if PROFILE in rows:
-            return _dossier(region, rows, now)
+            return region, rows
     raise DeploymentError(f"no customer {customer_id} in {_named(regions)}: never imported, or erased; check the id")
 
 
@@ -107,14 +127,14 @@ def _named(regions: Sequence[RegionDeployment]) -> str:
 
 
 def _rows(region: RegionDeployment, customer_id: str) -> Iterator[Mapping[str, Any]]:
-    """Profile and schedules: one range of the partition, which leaves the activity out."""
+    """Profile, endpoint and schedules: one range of the partition, which leaves the activity out."""
     pages = region.dynamodb.get_paginator("query").paginate(
         TableName=region.customers_table,
         KeyConditionExpression="#customer_id = :customer_id AND #record BETWEEN :first AND :last",
         ExpressionAttributeNames={"#customer_id": names.CUSTOMER_ID, "#record": names.RECORD},
         ExpressionAttributeValues={
             ":customer_id": {"S": customer_id},
-            ":first": {"S": PROFILE},
+            ":first": {"S": WEBHOOK_ENDPOINT},
             ":last": {"S": _AFTER_SCHEDULES},
         },
         ConsistentRead=True,
@@ -124,7 +144,7 @@ def _rows(region: RegionDeployment, customer_id: str) -> Iterator[Mapping[str, A
 
 
 def _dossier(region: RegionDeployment, rows: Mapping[str, Mapping[str, Any]], now: datetime) -> Dossier:
-    profile = profile_from_row(rows[PROFILE])
+    profile = _profile(rows)
     reminders = sorted(
         (row for record, row in rows.items() if record.startswith(REMINDER_SCHEDULE)),
         key=lambda row: str(row["due_at"]),
@@ -139,6 +159,11 @@ def _dossier(region: RegionDeployment, rows: Mapping[str, Mapping[str, Any]], no
         schedules=tuple(schedules),
         deliveries=tuple(_deliveries(region, profile, digest, reminders, now)),
     )
+
+
+def _profile(rows: Mapping[str, Mapping[str, Any]]) -> Profile:
+    profile = profile_from_row(rows[PROFILE])
+    return replace(profile, webhook=endpoint_from_row(rows[WEBHOOK_ENDPOINT])) if WEBHOOK_ENDPOINT in rows else profile
 
 
 def _contact(profile: Profile, channel: Channel) -> Contact:

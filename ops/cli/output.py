@@ -38,6 +38,11 @@ def complain(text: str) -> int:
     return FAILED
 
 
+def note(text: str) -> None:
+    """Write a remark beside the answer, which stays alone on standard output."""
+    Console(stderr=True, highlight=False, soft_wrap=True).print(Text(text))
+
+
 def say(text: str = "") -> None:
     """Write a line of text as it is: nothing in it is markup."""
     console = out()

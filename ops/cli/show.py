@@ -12,6 +12,7 @@ from functions.core.delivery import Delivery
 from functions.core.identity import DeliveryId, InvalidIdError, Topic, opaque_id
 from ops.cli.answers import Answer, accepted, enqueued, next_action, selected
 from ops.cli.dossiers import BEFORE_FIRST_RUN, Dossier, Expected, find_customer, find_delivery
+from ops.cli.endpoints import endpoint_as_json, endpoint_in_words
 from ops.cli.output import distance, local, moment, out, print_json, say, table, utc
 from ops.cli.workplace import JsonOption, RegionOption, workplace_of
 
@@ -57,7 +58,7 @@ def show(
     else:
         dossier = find_customer(regions, _customer_id(str(customer)), now=now)
         if as_json:
-            print_json(_customer_as_json(dossier))
+            print_json(_customer_as_json(dossier, now))
         else:
             _tell_customer(dossier, now)
 
@@ -159,7 +160,7 @@ def _answer(answer: Answer) -> str:
 # --- a customer -------------------------------------------------------------------------------------------------------
 
 
-def _customer_as_json(dossier: Dossier) -> dict[str, Any]:
+def _customer_as_json(dossier: Dossier, now: datetime) -> dict[str, Any]:
     profile = dossier.profile
     return {
         "customer_id": profile.customer_id,
@@ -175,6 +176,7 @@ def _customer_as_json(dossier: Dossier) -> dict[str, Any]:
             }
             for contact in dossier.contacts
         },
+        "webhook_endpoint": None if dossier.endpoint is None else endpoint_as_json(dossier.endpoint, now),
         "schedules": [
             {
                 "what": one.what,
@@ -211,6 +213,9 @@ def _tell_customer(dossier: Dossier, now: datetime) -> None:
             contact.suppressed or "no",
         )
     out().print(contacts)
+    if dossier.endpoint is not None:
+        out().print()
+        say(f"Webhook endpoint: {endpoint_in_words(dossier.endpoint, now)}")
     _tell_schedules(dossier, now)
     _tell_deliveries(dossier.deliveries)
 

@@ -22,7 +22,11 @@ from ops.local.running_region import Census
 
 PLAIN_LINE_EVERY_S: Final = 5.0
 BAR_WIDTH: Final = 24
-WORDS: Final[Mapping[Channel, str]] = {Channel.EMAIL: "email", Channel.SMS: "texts"}
+WORDS: Final[Mapping[Channel, str]] = {
+    Channel.EMAIL: "email",
+    Channel.SMS: "texts",
+    Channel.WEBHOOK: "webhooks",
+}
 Expectations = Mapping[str, Mapping[Channel, Expectation]]
 
 

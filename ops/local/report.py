@@ -28,7 +28,11 @@ LATENCY_IS: Final = "milliseconds from selected_at, when the planner wrote the r
 PLANNER_MS_IS: Final = (
     "milliseconds of Lambda time in which at least one invocation was planning, as its log reports them"
 )
-CHANNEL_WORDS: Final[Mapping[Channel, str]] = {Channel.EMAIL: "email", Channel.SMS: "texts"}
+CHANNEL_WORDS: Final[Mapping[Channel, str]] = {
+    Channel.EMAIL: "email",
+    Channel.SMS: "texts",
+    Channel.WEBHOOK: "webhooks",
+}
 REGION_WORDS: Final[Mapping[str, str]] = {"us": "US", "eu": "EU"}
 REASON_WORDS: Final[Mapping[str, str]] = {
     SkipReason.OPTED_OUT: "the customer does not want it on this channel",

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from functions.core.envelope import EmailEnvelope, TextEnvelope, fingerprint
-from tests.fakes.examples import EMAIL_ADDRESS, PHONE_NUMBER
+from functions.core.envelope import EmailEnvelope, Envelope, TextEnvelope, WebhookEnvelope, fingerprint
+from tests.fakes.examples import AN_ENDPOINT, EMAIL_ADDRESS, PHONE_NUMBER, WEBHOOK_SECRET, WEBHOOK_URL
 
 EMAIL = EmailEnvelope(EMAIL_ADDRESS, "digest@example.com", "Canary subject", "<p>Canary</p>", "Canary")
 TEXT = TextEnvelope(PHONE_NUMBER, "DIGEST", "Canary body")
+WEBHOOK = WebhookEnvelope(WEBHOOK_URL, '{"title": "Canary"}', AN_ENDPOINT)
 
 
 def test_the_same_message_has_the_same_fingerprint_in_every_process() -> None:
@@ -31,9 +32,22 @@ def test_whatever_differs_in_a_text_shows_in_its_fingerprint(name: str) -> None:
     assert fingerprint(replace(TEXT, **other)) != fingerprint(TEXT)
 
 
-@pytest.mark.parametrize("envelope", [EMAIL, TEXT])
-def test_an_envelope_that_lands_in_a_log_shows_nothing_of_the_person(envelope: EmailEnvelope | TextEnvelope) -> None:
+@pytest.mark.parametrize("envelope", [EMAIL, TEXT, WEBHOOK])
+def test_an_envelope_that_lands_in_a_log_shows_nothing_of_the_person(envelope: Envelope) -> None:
     shown = f"{envelope} {envelope!r}"
     assert EMAIL_ADDRESS not in shown
     assert PHONE_NUMBER not in shown
     assert "Canary" not in shown
+    assert WEBHOOK_URL not in shown
+    assert WEBHOOK_SECRET not in shown
+
+
+@pytest.mark.parametrize("name", ["to", "body"])
+def test_whatever_differs_in_a_webhook_shows_in_its_fingerprint(name: str) -> None:
+    other: dict[str, Any] = {name: "another"}
+    assert fingerprint(replace(WEBHOOK, **other)) != fingerprint(WEBHOOK)
+
+
+def test_a_secret_that_was_rotated_between_two_attempts_is_no_other_message() -> None:
+    rotated_since = replace(WEBHOOK, endpoint=replace(AN_ENDPOINT, version=7, secrets=()))
+    assert fingerprint(rotated_since) == fingerprint(WEBHOOK)

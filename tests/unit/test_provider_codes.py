@@ -10,8 +10,8 @@ from botocore.model import ServiceModel, StructureShape
 from hypothesis import given
 from hypothesis import strategies as st
 
-from functions.core.outcome import OutcomeClass
-from functions.core.provider_codes import AWS_COMMON, HTTP_EMAIL, SES, SNS, meaning
+from functions.core.outcome import RULINGS, GateMove, OutcomeClass
+from functions.core.provider_codes import AWS_COMMON, HTTP_EMAIL, SES, SNS, WEBHOOK, meaning, webhook_meaning
 
 TABLES = {"common": AWS_COMMON, "ses": SES, "sns": SNS, "http": HTTP_EMAIL}
 
@@ -95,3 +95,47 @@ def test_no_unknown_answer_gives_a_delivery_up_or_counts_as_accepted(name: str, 
 @pytest.mark.parametrize("table", TABLES.values(), ids=list(TABLES))
 def test_no_error_code_counts_as_accepted(table: Mapping[str, OutcomeClass]) -> None:
     assert OutcomeClass.ACCEPTED not in table.values()
+
+
+@pytest.mark.parametrize(
+    ("status", "asked_to_wait", "outcome"),
+    [
+        (200, False, OutcomeClass.ACCEPTED),
+        (202, False, OutcomeClass.ACCEPTED),
+        (204, True, OutcomeClass.ACCEPTED),
+        (301, False, OutcomeClass.REJECTED),
+        (302, False, OutcomeClass.REJECTED),
+        (308, True, OutcomeClass.REJECTED),
+        (400, False, OutcomeClass.REJECTED),
+        (401, False, OutcomeClass.REJECTED),
+        (403, False, OutcomeClass.REJECTED),
+        (404, False, OutcomeClass.REJECTED),
+        (408, False, OutcomeClass.UNKNOWN),
+        (409, False, OutcomeClass.REJECTED),
+        (410, False, OutcomeClass.REJECTED),
+        (425, False, OutcomeClass.UNAVAILABLE),
+        (429, True, OutcomeClass.DEFERRED),
+        (429, False, OutcomeClass.DEFERRED),
+        (500, True, OutcomeClass.UNKNOWN),
+        (502, False, OutcomeClass.UNKNOWN),
+        (503, True, OutcomeClass.DEFERRED),
+        (503, False, OutcomeClass.UNAVAILABLE),
+        (504, False, OutcomeClass.UNKNOWN),
+    ],
+)
+def test_an_endpoints_answer_means_what_the_documentation_says(
+    status: int, *, asked_to_wait: bool, outcome: OutcomeClass
+) -> None:
+    assert webhook_meaning(status, asked_to_wait=asked_to_wait) is outcome
+
+
+@given(st.integers(100, 999), st.booleans())
+def test_no_endpoint_holds_anybody_elses_messages_back(status: int, asked_to_wait: bool) -> None:  # noqa: FBT001
+    meant = webhook_meaning(status, asked_to_wait=asked_to_wait)
+    assert RULINGS[meant].gate is GateMove.NONE
+    assert (meant is OutcomeClass.ACCEPTED) is (200 <= status < 300)
+
+
+@pytest.mark.parametrize("code", WEBHOOK)
+def test_no_failed_call_of_an_endpoint_holds_anybody_elses_messages_back(code: str) -> None:
+    assert RULINGS[WEBHOOK[code]].gate is GateMove.NONE
