@@ -33,7 +33,7 @@ def _look_up(host: str) -> list[str] | None:
     try:
         # The dot at the end keeps the resolver from trying the name in the machine's own domains.
         found = socket.getaddrinfo(f"{host}.", None, family=socket.AF_UNSPEC, type=socket.SOCK_STREAM)
-    except OSError:
+    except (OSError, UnicodeError):
         return None
     ordered = sorted(found, key=lambda one: one[0] != socket.AF_INET)
     return list(dict.fromkeys(str(address[0]) for *_, address in ordered))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import select
 import socket
+import ssl
 import struct
 import threading
 from collections.abc import Callable, Mapping
@@ -64,12 +65,23 @@ class LoopbackServer:
     """A server as a context manager, with a thread for each connection.
 
     `answer` is called with each request, from several threads at once. Whatever it waits for it should wait for with
-    `pause`, which ends early when the server does.
+    `pause`, which ends early when the server does. `host` is any address of loopback; with `tls` it speaks https.
     """
 
-    def __init__(self, answer: Callable[[Request], Reply], *, port: int = 0) -> None:
+    def __init__(
+        self,
+        answer: Callable[[Request], Reply],
+        *,
+        port: int = 0,
+        host: str = HOST,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self._closing = threading.Event()
-        self._server = _Server(port, answer, self._closing)
+        self._server = _Server((host, port), answer, self._closing)
+        self._scheme = "http" if tls is None else "https"
+        if tls is not None:
+            # The handshake is made in the connection's own thread: a client that makes none holds nobody up.
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="loopback", daemon=True)
 
     def __enter__(self) -> Self:
@@ -90,7 +102,7 @@ class LoopbackServer:
 
     @property
     def url(self) -> str:
-        return f"http://{HOST}:{self.port}"
+        return f"{self._scheme}://{self._server.server_address[0]!s}:{self.port}"
 
     def pause(self, seconds: float) -> None:
         """Wait, unless the server is being closed."""
@@ -101,11 +113,11 @@ class LoopbackServer:
 class _Server(ThreadingHTTPServer):
     request_queue_size = 128
 
-    def __init__(self, port: int, answer: Callable[[Request], Reply], closing: threading.Event) -> None:
+    def __init__(self, address: tuple[str, int], answer: Callable[[Request], Reply], closing: threading.Event) -> None:
         self.answer = answer
         self.closing = closing
         self._open: set[socket.socket] = set()
-        super().__init__((HOST, port), _Handler)
+        super().__init__(address, _Handler)
 
     @override
     def process_request(self, request: Any, client_address: Any) -> None:
@@ -172,7 +184,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _keep_silent(self) -> None:
         while not self._server.closing.is_set():
             readable, _, _ = select.select([self.connection], [], [], _PEER_LOOK_S)
-            if readable and not self.connection.recv(1, socket.MSG_PEEK):
+            # Looked at below TLS, which has no way to look without taking.
+            if readable and not socket.socket.recv(self.connection, 1, socket.MSG_PEEK):
                 return
 
     @override
