@@ -36,7 +36,7 @@ NUMBER_HASH: Final = "number_hash"
 CONSENT_ATTRIBUTES: Final = tuple(
     f"consent_{topic}_{channel}{what}"
     for topic in ("digest", "reminder")
-    for channel in ("email", "sms")
+    for channel in ("email", "sms", "webhook")
     for what in ("", "_at", "_by")
 )
 
