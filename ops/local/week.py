@@ -36,6 +36,7 @@ from ops.local.running_region import Census, LogLine, RunningRegion, busy_spans
 
 STEP_S: Final = 0.4
 QUICKEST_LOOK_S: Final = 1.0
+SLOWEST_LOOK_S: Final = 6.0  # one slow look, at a busy moment, must not hide that all has ended
 # What waits is counted, at some cost, only when so few are missing or nothing has been finished for so long.
 NEARLY_ALL: Final = 30
 RESTING_AFTER_S: Final = 5
@@ -195,7 +196,9 @@ class Week:
                 self._look()
                 if self._is_quiet():
                     return
-                look_again_at = began + max(QUICKEST_LOOK_S, LOOK_SHARE * (time.monotonic() - began))
+                looked_for_s = time.monotonic() - began
+                pause_s = min(max(QUICKEST_LOOK_S, LOOK_SHARE * looked_for_s), SLOWEST_LOOK_S)
+                look_again_at = time.monotonic() + pause_s
                 self._fail_if_stalled()
             time.sleep(STEP_S)
 
