@@ -6,11 +6,19 @@ import pytest
 
 from functions.core.allow_list import AllowList
 
-STAFF = AllowList(("qa@example.com", "*@Team.example", "+12025550199", "+1555010*"))
+STAFF = AllowList(("qa@example.com", "*@Team.example", "+12025550199", "+1555010*", "https://hooks.example.com/*"))
 
 
 @pytest.mark.parametrize(
-    "address", ["qa@example.com", "QA@Example.com", "anybody@team.example", "+12025550199", "+15550104170"]
+    "address",
+    [
+        "qa@example.com",
+        "QA@Example.com",
+        "anybody@team.example",
+        "+12025550199",
+        "+15550104170",
+        "https://hooks.example.com/a?b",
+    ],
 )
 def test_addresses_on_the_list_are_written_to(address: str) -> None:
     assert STAFF.allows(address)
@@ -25,6 +33,7 @@ def test_addresses_on_the_list_are_written_to(address: str) -> None:
         "a@team.example.org",
         "a@notteam.example",
         "+12025550198",
+        "https://hooks.example.com.evil.example/",
     ],
 )
 def test_nobody_else_is_written_to(address: str) -> None:
