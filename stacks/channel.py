@@ -38,7 +38,8 @@ class Channel(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         settings = deployment.region.channels.by_name()[name]
-        self._notes_endpoints = isinstance(settings, WebhookChannel)  # how each customer's own server answers
+        # How each customer's own server answers; who has said STOP to the number that texts come from.
+        self._notes_customers = isinstance(settings, WebhookChannel | SmsChannel)
         self._configuration_set = configuration_set
         self.queue, self.dead_letters = queue_and_dead_letters(
             self,
@@ -83,7 +84,7 @@ class Channel(Construct):
             allow(["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"], storage.customers.table_arn),
             allow(["dynamodb:GetItem", "dynamodb:UpdateItem"], storage.control.table_arn),
             may_consume(self.queue),
-            *([allow(["dynamodb:UpdateItem"], storage.customers.table_arn)] if self._notes_endpoints else []),
+            *([allow(["dynamodb:UpdateItem"], storage.customers.table_arn)] if self._notes_customers else []),
         ]
 
     def _provider_options(self, deployment: Deployment, settings: ChannelSettings) -> dict[str, str]:

@@ -11,7 +11,7 @@ from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, pro
 
 from functions.adapters.clock import utc_now
 from functions.adapters.composing import composer_of
-from functions.adapters.consumer_telemetry import ConsumerTelemetry
+from functions.adapters.consumer_telemetry import ConsumerTelemetry, opt_out_unnoted
 from functions.adapters.customers import DynamoCustomers
 from functions.adapters.endpoint_telemetry import endpoint_disabled, endpoint_unnoted
 from functions.adapters.endpoints import DynamoEndpoints
@@ -20,6 +20,7 @@ from functions.adapters.idempotent_sender import IdempotentSender
 from functions.adapters.providers import make_provider
 from functions.adapters.providers.allow_listed import only_to
 from functions.adapters.sqs import NotDoneError, SqsVisibility
+from functions.adapters.suppressions import DynamoSuppressions
 from functions.adapters.traffic import DynamoTraffic
 from functions.adapters.wiring import dynamodb, ledger, secrets_manager, sqs
 from functions.core.backoff import AT_ONCE, Backoff
@@ -28,6 +29,7 @@ from functions.core.content import prepare
 from functions.core.endpoint_watch import EndpointWatch
 from functions.core.identity import Channel
 from functions.core.message import PoisonError
+from functions.core.opt_out_watch import OptOutWatch
 from functions.core.traffic import Lane, interval_of
 
 if TYPE_CHECKING:
@@ -147,6 +149,9 @@ class ChannelConsumer:
 
 
 def _watched(environment: ConsumerEnvironment, sender: IdempotentSender) -> Sender:
+    if environment.channel is Channel.SMS:
+        suppressions = DynamoSuppressions(dynamodb(), environment.customers_table)
+        return OptOutWatch(sender, suppressions, clock=utc_now, unnoted=opt_out_unnoted)
     if environment.channel is not Channel.WEBHOOK:
         return sender
     return EndpointWatch(

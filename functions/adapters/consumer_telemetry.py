@@ -89,6 +89,12 @@ class ConsumerTelemetry:
         self._counts.add(name, channel=self._channel, outcome=outcome)
 
 
+def opt_out_unnoted(customer_id: str, error: Exception) -> None:
+    """Tell of a customer who has left at the provider, and whose profile could not be written."""
+    about = {"customer_id": customer_id, "error": type(error).__name__, "at": where_raised(error)}
+    logger.error("customer.opt_out_unnoted", extra=about)
+
+
 def _about(disposition: Disposition) -> Mapping[str, Any]:
     row = disposition.delivery
     about = {

@@ -114,6 +114,9 @@ EUM_REASONS: Final[Mapping[str, OutcomeClass]] = {
     "SENDER_ID_REQUIRES_REGISTRATION": OutcomeClass.REJECTED,
 }
 
+# The person has said STOP to the sender, its pool or its account: the provider will not send to them.
+OPTED_OUT: Final = frozenset({"DESTINATION_PHONE_NUMBER_OPTED_OUT", "OptedOut"})
+
 # https://resend.com/docs/api-reference/errors
 # `validation_error` comes with 400, 401, 403 and 422: a refused key is told by its status before this table is asked.
 HTTP_EMAIL: Final[Mapping[str, OutcomeClass]] = {
