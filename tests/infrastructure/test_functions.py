@@ -139,3 +139,27 @@ def test_the_silence_that_publishes_again_is_longer_than_a_message_is_hidden(tem
     variables = template.function(names.OUTPUT_RECONCILER_FUNCTION)["Environment"]["Variables"]
     hidden_s = max(template.queue(channel)["VisibilityTimeout"] for channel in ("email", "sms", "webhook"))
     assert int(variables[names.ENV_SILENCE_AFTER_S]) > hidden_s
+
+
+def test_only_the_webhook_consumer_writes_about_customers_and_it_sends_through_no_service(template: Template) -> None:
+    customers = template.referred(names.OUTPUT_CUSTOMERS_TABLE)
+    writing = {
+        channel: [
+            each
+            for each in template.statements_of(template.consumer(channel))
+            if "dynamodb:UpdateItem" in as_list(each["Action"]) and customers in str(each["Resource"])
+        ]
+        for channel in ("email", "sms", "webhook")
+    }
+    assert [channel for channel, statements in writing.items() if statements] == ["webhook"]
+    webhook = template.consumer("webhook")
+    for service in ("ses", "sns", "sms-voice", "secretsmanager"):
+        assert not actions_on(template, webhook, service)
+
+
+def test_the_webhook_consumer_is_told_when_an_endpoint_has_failed_for_too_long(template: Template) -> None:
+    told = {
+        channel: template.consumer(channel)["Environment"]["Variables"].get(names.ENV_DISABLE_AFTER_S)
+        for channel in ("email", "sms", "webhook")
+    }
+    assert told == {"email": None, "sms": None, "webhook": str(5 * 86_400)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
 
@@ -12,17 +13,20 @@ from functions.core.calendar import UnknownTimeZoneError
 from functions.core.composition import Composer, Moment, Quiet, Resting
 from functions.core.customer import Consent
 from functions.core.delivery import Delivery, SkipReason
-from functions.core.envelope import EmailEnvelope, Envelope, TextEnvelope, fingerprint
+from functions.core.envelope import EmailEnvelope, Envelope, TextEnvelope, WebhookEnvelope, fingerprint
 from functions.core.identity import Channel, Topic
 from functions.core.keyring import KeyRing
 from functions.core.quiet_hours import QuietHours
 from functions.core.unsubscribe_token import UnsubscribeLinks
+from functions.core.webhook_endpoint import RESTS_FROM, Health, WebhookEndpoint, address_mark
 from tests.fakes.clock import SUNDAY_EVENING
 from tests.fakes.customers import InMemoryCustomers
 from tests.fakes.examples import (
+    AN_ENDPOINT,
     EMAIL_ADDRESS,
     PHONE_NUMBER,
     SITE_URL,
+    WEBHOOK_URL,
     a_delivery,
     a_profile,
     a_reminder,
@@ -242,3 +246,66 @@ def test_a_text_spends_no_room_on_a_link_to_leave(customers: InMemoryCustomers, 
     envelope = composed(replace(composer, unsubscribe=LINKS), a_delivery(channel=Channel.SMS))
     assert isinstance(envelope, TextEnvelope)
     assert "leave.example.com" not in envelope.body
+
+
+# --- webhooks ---
+
+WEBHOOK_DIGEST = a_delivery(channel=Channel.WEBHOOK)
+
+
+def failing(failures: int, *, disabled_at: datetime | None = None) -> WebhookEndpoint:
+    health = Health(
+        address_mark(WEBHOOK_URL),
+        failures,
+        failing_since=SUNDAY_EVENING,
+        last_failure_at=SUNDAY_EVENING,
+        disabled_at=disabled_at,
+    )
+    return replace(AN_ENDPOINT, health=health)
+
+
+@pytest.mark.parametrize("topic", Topic)
+def test_a_webhook_goes_to_the_address_of_now_and_carries_the_secrets_of_now(
+    customers: InMemoryCustomers, composer: Composer, topic: Topic
+) -> None:
+    customers.add(a_profile(webhook=AN_ENDPOINT), an_activity())
+    customers.remind(a_reminder())
+    envelope = composed(composer, a_delivery(channel=Channel.WEBHOOK, topic=topic))
+    assert isinstance(envelope, WebhookEnvelope)
+    assert (envelope.to, envelope.endpoint) == (WEBHOOK_URL, AN_ENDPOINT)
+    assert json.loads(envelope.body)["delivery_id"] == str(a_delivery(channel=Channel.WEBHOOK, topic=topic).delivery_id)
+
+
+@pytest.mark.parametrize("topic", Topic)
+def test_an_endpoint_that_rests_is_left_alone_until_its_rest_is_over(
+    customers: InMemoryCustomers, composer: Composer, topic: Topic
+) -> None:
+    customers.add(a_profile(webhook=failing(RESTS_FROM)), an_activity())
+    customers.remind(a_reminder())
+    delivery = a_delivery(channel=Channel.WEBHOOK, topic=topic)
+    assert composer.compose(delivery, AFTERNOON) == Resting(SUNDAY_EVENING + timedelta(minutes=1))
+    later = Moment(SUNDAY_EVENING + timedelta(minutes=1), SUNDAY_EVENING + timedelta(minutes=1))
+    assert isinstance(composer.compose(delivery, later), WebhookEnvelope)
+    looking_ahead = replace(composer, spares_endpoints=False)
+    assert isinstance(looking_ahead.compose(delivery, AFTERNOON), WebhookEnvelope)
+
+
+def test_an_endpoint_that_is_disabled_gets_nothing_and_other_channels_go_on(
+    customers: InMemoryCustomers, composer: Composer
+) -> None:
+    customers.add(a_profile(webhook=failing(RESTS_FROM, disabled_at=SUNDAY_EVENING)), an_activity())
+    assert composer.compose(WEBHOOK_DIGEST, AFTERNOON) is SkipReason.ENDPOINT_DISABLED
+    assert isinstance(composed(composer, a_delivery()), EmailEnvelope)
+
+
+def test_an_empty_week_is_told_to_no_endpoint(customers: InMemoryCustomers, composer: Composer) -> None:
+    customers.add(a_profile(webhook=failing(RESTS_FROM)))
+    assert composer.compose(WEBHOOK_DIGEST, AFTERNOON) is SkipReason.EMPTY
+
+
+def test_a_staging_deployment_calls_the_listed_endpoints_only(customers: InMemoryCustomers, composer: Composer) -> None:
+    customers.add(a_profile(webhook=AN_ENDPOINT), an_activity())
+    ours = replace(composer, allow_list=AllowList(("https://hooks.example.com/*",)))
+    others = replace(composer, allow_list=AllowList(("https://hooks.example.co/*", "*@example.com")))
+    assert isinstance(composed(ours, WEBHOOK_DIGEST), WebhookEnvelope)
+    assert others.compose(WEBHOOK_DIGEST, AFTERNOON) is SkipReason.NOT_ON_ALLOW_LIST

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from functions import names
-from functions.adapters.schedule_rows import profile_from_row, schedule_from_row
-from functions.core.customer import DIGEST_SCHEDULE, PROFILE, Consent, DigestSchedule
+from functions.adapters.schedule_rows import endpoint_from_row, profile_from_row, schedule_from_row
+from functions.core.customer import DIGEST_SCHEDULE, PROFILE, WEBHOOK_ENDPOINT, Consent, DigestSchedule
 from functions.core.identity import Channel, Topic
 from functions.core.instants import to_text
+from functions.core.webhook_endpoint import WebhookEndpoint
 from ops.imports.customers import import_customers
 from ops.imports.report import ImportReport
 from tests.fakes.clock import FakeClock
@@ -293,3 +294,63 @@ def test_a_customer_of_before_the_hashes_gets_one_with_the_next_import(regions: 
     del regions.us.rows.held["c-1", PROFILE][names.NUMBER_HASH]
     importing(regions, clock, ANNA)
     assert hash_of(regions) == regions.us.number_hash("+12025550123")
+
+
+# --- webhooks ---
+
+WEBHOOK_HEADER = "customer_id,data_region,time_zone,email,webhook_url,webhook_consent,digest_weekday,digest_time"
+SHOP = "c-3,us,America/New_York,,https://Hooks.Example.com:443/canary-token,opted_in,mon,09:30"
+
+
+def endpoint_of(regions: FakeRegions, customer_id: str = "c-3") -> WebhookEndpoint:
+    return endpoint_from_row(regions.us.rows.held[customer_id, WEBHOOK_ENDPOINT])
+
+
+def test_a_customer_with_a_webhook_gets_a_secret_of_its_own(regions: FakeRegions, clock: FakeClock) -> None:
+    report = importing(regions, clock, SHOP, SHOP.replace("c-3", "c-4"), header=WEBHOOK_HEADER)
+    assert report.bad == ()
+    assert profile(regions, "c-3").addresses == {Channel.WEBHOOK: "https://hooks.example.com/canary-token"}
+    assert profile(regions, "c-3").consent[Topic.DIGEST, Channel.WEBHOOK] is Consent.OPTED_IN
+    assert schedule_row(regions, "c-3")["channels"] == ["webhook"]
+    assert endpoint_of(regions).signing(clock()) != endpoint_of(regions, "c-4").signing(clock())
+
+
+def test_a_secret_is_made_once_whatever_becomes_of_the_address(regions: FakeRegions, clock: FakeClock) -> None:
+    importing(regions, clock, SHOP, header=WEBHOOK_HEADER)
+    first = endpoint_of(regions)
+    moved, gone = SHOP.replace("canary-token", "moved"), SHOP.replace(SHOP.split(",")[4], "")
+    for line in (SHOP, moved, gone):
+        assert importing(regions, clock, line, header=WEBHOOK_HEADER).bad == ()
+        assert endpoint_of(regions) == first
+    assert profile(regions, "c-3").addresses == {}
+
+
+def test_a_customer_without_a_webhook_has_no_endpoint_and_is_not_planned_for_it(
+    regions: FakeRegions, clock: FakeClock
+) -> None:
+    importing(regions, clock, ANNA)
+    assert ("c-1", WEBHOOK_ENDPOINT) not in regions.us.rows.held
+    assert "webhook" not in schedule_row(regions)["channels"]
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("http://hooks.example.com/canary", "webhook_url: must begin with https://"),
+        ("https://user:canary@hooks.example.com/", "webhook_url: must not hold a user name or password"),
+        ("https://169.254.169.254/canary", "webhook_url: must name a host such as hooks.example.com: no IP address"),
+        ("https://2852039166/canary", "webhook_url: must name a host such as hooks.example.com: no IP address"),
+        ("https://[::1]/canary", "webhook_url: must name a host such as hooks.example.com: no IP address"),
+        ("https://localhost/canary", "webhook_url: must name a host such as hooks.example.com"),
+        ("https://api.internal/canary", "webhook_url: must name a host of the public internet"),
+        ("https://hooks.example.com:8080/canary", "webhook_url: must use port 443 or 8443"),
+    ],
+)
+def test_an_address_that_webhooks_may_not_go_to_is_refused_with_the_way_out(
+    regions: FakeRegions, clock: FakeClock, url: str, reason: str
+) -> None:
+    line = SHOP.replace("https://Hooks.Example.com:443/canary-token", url)
+    (refused,) = reasons(importing(regions, clock, line, header=WEBHOOK_HEADER))
+    assert refused.startswith(reason)
+    assert "canary" not in refused
+    assert not regions.us.rows.held

@@ -400,3 +400,61 @@ def test_a_list_that_allows_nobody_or_everybody_is_refused(value: object) -> Non
 
 def test_whoever_says_nothing_of_recipients_writes_to_everybody() -> None:
     assert load_settings(changed("regions.us.recipients", MISSING)).regions["us"].recipients is None
+
+
+# --- where data may go, and the customers' own endpoints ---
+
+WEBHOOK = "regions.us.channels.webhook"
+
+
+def test_a_regions_emails_go_to_hosts_that_somebody_listed_for_that_region() -> None:
+    context = with_http_provider()
+    context["regions"]["us"]["allowed_hosts"] = []
+    (only,) = problems(context)
+    assert only.startswith(f'{EMAIL}.provider_options.url: is "https://api.mail.example/v1"; must lead to one of')
+    assert only.endswith("allowed_hosts: none so far")
+    context["regions"]["us"]["allowed_hosts"] = ["mail.example", "api.mail.example.attacker.example"]
+    (only,) = problems(context)
+    assert only.endswith("allowed_hosts: mail.example, api.mail.example.attacker.example")
+
+
+def test_a_host_that_is_listed_for_one_region_is_not_for_the_other() -> None:
+    context = with_http_provider()
+    for entry in ("provider", "provider_options"):
+        context["regions"]["eu"]["channels"]["email"][entry] = context["regions"]["us"]["channels"]["email"][entry]
+    (only,) = problems(context)
+    assert only.startswith("regions.eu.channels.email.provider_options.url: is")
+
+
+@pytest.mark.parametrize(
+    "value", ["api.mail.example", ["https://api.mail.example"], ["*.mail.example"], [""], [1], None]
+)
+def test_an_allow_list_of_hosts_holds_hosts(value: object) -> None:
+    assert "must be a list of hosts, such as api.mail.example" in problem("regions.us.allowed_hosts", value)
+
+
+def test_the_emulator_may_send_to_this_machine_unlisted() -> None:
+    context = with_http_provider(url="http://127.0.0.1:8025")
+    context["regions"]["us"]["allowed_hosts"] = []
+    assert load_settings(context | {"target": "emulator"}).regions["us"].allowed_hosts == ()
+    assert any("must be an https address" in one for one in problems(context))
+
+
+def test_endpoints_are_called_for_five_days_of_failures_unless_somebody_decides_otherwise() -> None:
+    region = load_settings(changed(f"{WEBHOOK}.disable_after_days", MISSING)).regions["us"]
+    assert region.channels.webhook.disable_after_s == 5 * 86_400
+    assert load_settings(changed(f"{WEBHOOK}.disable_after_days", 9)).regions["us"].channels.webhook.sender == ""
+    assert "must be from 1 to 30" in problem(f"{WEBHOOK}.disable_after_days", 0)
+
+
+def test_a_batch_of_endpoints_that_never_answer_is_done_before_its_function_ends() -> None:
+    for region in shipped().regions.values():
+        webhook = region.channels.webhook
+        assert webhook.batch_size * (webhook.send_timeout_s + 2) < webhook.timeout_s
+
+
+def test_a_webhook_is_not_sent_again_when_its_receiver_may_have_forgotten_it() -> None:
+    assert problem(f"{WEBHOOK}.backoff_s", [30, 120, 600, 43_200, 43_200]).endswith(
+        "must add up to less than 86400 (seconds that receivers have to know a webhook-id for)"
+    )
+    assert problem(f"{WEBHOOK}.provider_options", OPTIONS).endswith("must be null (provider webhook has none)")
