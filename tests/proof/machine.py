@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
+from enum import StrEnum
 from itertools import count
-from typing import Any, Final, cast
+from typing import Any, Final, TypeAlias, cast
 
 import time_machine
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from functions.adapters.channel_consumer import ChannelConsumer
 from functions.adapters.idempotent_sender import IdempotentSender
@@ -28,8 +29,8 @@ from functions.core.delivery import FINISHED, OPEN, Delivery, Status
 from functions.core.identity import Channel, Topic
 from functions.core.message import DeliveryMessage
 from functions.core.outcome import Outcome, OutcomeClass
-from functions.core.planning import PlanningRules
-from functions.core.ports import EnqueueReceipt
+from functions.core.planning import PlanningRules, SchedulePlan
+from functions.core.ports import Claim, EnqueueReceipt, PlanReceipt
 from functions.core.settlement import confirmed
 from functions.core.traffic import Lane
 from functions.planner.planner import Planner
@@ -46,7 +47,7 @@ from tests.proof.carrier import Answer, Carrier, Kind, Mishap
 from tests.proof.outside import Died, Outside
 
 EMAIL: Final = Channel.EMAIL
-CUSTOMERS: Final = ("c-1", "c-2", "c-3")
+CUSTOMERS: Final = ("c-1", "c-2")  # few, so that much happens to each
 BACKOFF_S: Final = (30, 120, 600, 1800, 3600)
 VISIBILITY: Final = timedelta(seconds=180)
 CONSUMER_TIMEOUT: Final = timedelta(seconds=30)
@@ -54,8 +55,18 @@ RULES: Final = PlanningRules(expires_after=timedelta(hours=72), attention_after=
 ENDS: Final = FINISHED | {Status.UNCERTAIN, Status.DEAD_LETTER}
 A_MINUTE: Final = timedelta(minutes=1)
 
+
+class Moment(StrEnum):
+    """When somebody else may come between."""
+
+    CLAIM = "claim"
+    SEND = "send"
+    WRITE = "write"
+    COMMIT = "commit"
+
+
 answers: st.SearchStrategy[Answer] = st.one_of(
-    st.sampled_from(Mishap),
+    st.sampled_from([Mishap.LOST, Mishap.LOST, Mishap.DIED, Mishap.CRASHED]),
     st.builds(
         Outcome,
         st.sampled_from([one for one in OutcomeClass if one is not OutcomeClass.ACCEPTED]),
@@ -64,9 +75,16 @@ answers: st.SearchStrategy[Answer] = st.one_of(
     ),
 )
 jumps = st.sampled_from([1, 5, 19, 31, 61, 200, 700, 4000, 30_000]).map(lambda seconds: timedelta(seconds=seconds))
-interruptions = st.sampled_from(["nobody", "twin", "sweep", "planner", "opt-out", "event"])
+interruptions = st.none() | st.tuples(
+    st.sampled_from(Moment),
+    st.sampled_from(["twin", "twin", "sweep", "planner", "opt-out", "event", "stall"]),
+)
+mishaps = st.sampled_from(["", "", "", "refuses", "dies before", "dies after", "dies of the commit"])
 often = st.sampled_from([True, True, False])
 some = st.integers(min_value=0, max_value=1000)  # which of those that there are
+
+
+Interruption: TypeAlias = "tuple[Moment, str] | None"
 
 
 @dataclass(slots=True)
@@ -81,25 +99,27 @@ class Letter:
 class Letters:
     """The queue and its dead-letter queue.
 
-    While it `refuses` it takes nothing; who publishes while it `dies` does not live to hear that it took everything.
+    With the mishap `refuses` it takes nothing; with `dies before` and `dies after` the publisher does not live on.
     """
 
     def __init__(self, clock: Callable[[], datetime]) -> None:
         self._clock = clock
         self.waiting: list[Letter] = []
         self.dead: list[Letter] = []
-        self.refuses = False
-        self.dies = False
+        self.mishap = ""
 
     def backlog(self, channel: Channel) -> int:  # noqa: ARG002 - there is one
         return sum(letter.visible_at <= self._clock() for letter in self.waiting)
 
     def publish(self, deliveries: Sequence[Delivery], *, delay_s: int = 0) -> EnqueueReceipt:
-        if self.refuses:
+        mishap, self.mishap = self.mishap, ""
+        if mishap == "dies before":
+            raise Died
+        if mishap == "refuses":
             return EnqueueReceipt((), tuple((one, "ServiceUnavailable") for one in deliveries))
         visible_at = self._clock() + timedelta(seconds=min(delay_s, 900))
         self.waiting.extend(Letter(DeliveryMessage.of(one).to_body(), visible_at) for one in deliveries)
-        if self.dies:
+        if mishap == "dies after":
             raise Died
         return EnqueueReceipt(tuple(deliveries), ())
 
@@ -134,15 +154,42 @@ class Visibility:
         self._letter.visible_at = self._clock() + timedelta(seconds=seconds)
 
 
-class InterruptedCarrier(Carrier):
-    """A provider during whose answer something else may happen."""
+class InterruptedLedger(InMemoryLedger):
+    """A ledger during whose writes somebody else may come between."""
 
-    between: Callable[[], None] | None = None
+    interrupt: Callable[[Moment], None]
+
+    def claim(self, before: Delivery, claim: Claim) -> Delivery:
+        self.interrupt(Moment.CLAIM)
+        return super().claim(before, claim)
+
+    def write(self, before: Delivery, after: Delivery) -> bool:
+        self.interrupt(Moment.WRITE)
+        return super().write(before, after)
+
+
+class InterruptedBook(InMemoryPlanBook):
+    """A plan book whose planner may be interrupted before it commits, or die of it."""
+
+    interrupt: Callable[[Moment], None]
+    kills = False
+
+    def commit(self, plans: Sequence[SchedulePlan]) -> PlanReceipt:
+        self.interrupt(Moment.COMMIT)
+        receipt = super().commit(plans)
+        if self.kills:
+            self.kills = False
+            raise Died
+        return receipt
+
+
+class InterruptedCarrier(Carrier):
+    """A provider during whose answer somebody else may come between."""
+
+    interrupt: Callable[[Moment], None]
 
     def carry_out(self, delivery: Delivery, envelope: Any) -> Outcome:
-        between, self.between = self.between, None
-        if between is not None:
-            between()
+        self.interrupt(Moment.SEND)
         return super().carry_out(delivery, envelope)
 
 
@@ -156,14 +203,18 @@ class Deliveries(RuleBasedStateMachine):
         self.now = SUNDAY_EVENING
         self.ids = count(1)
         self.outside = Outside()
-        self.ledger = InMemoryLedger(shards=1)
-        self.book = InMemoryPlanBook(self.ledger, page=2)
+        self.interruption: tuple[Moment, str] | None = None
+        self.ledger = InterruptedLedger(shards=1)
+        self.ledger.interrupt = self._interrupt
+        self.book = InterruptedBook(self.ledger, page=2)
+        self.book.interrupt = self._interrupt
         self.leases = InMemoryShardLeases()
         self.periods = InMemoryPeriods()
         self.traffic = InMemoryTraffic()
         self.customers = InMemoryCustomers()
         self.letters = Letters(self.clock)
-        self.carrier = InterruptedCarrier(Kind.NONE, self.outside, self.clock, self._accepted)
+        self.in_hand: list[Letter] = []
+        self._provider(Kind.NONE)
         self.unheard: dict[str, str] = {}
         self.ended: dict[str, Status] = {}
         self.attempts: dict[str, int] = {}
@@ -178,37 +229,40 @@ class Deliveries(RuleBasedStateMachine):
         self.now = now
         self.traveller.move_to(now, tick=False)
 
-    @initialize(kind=st.sampled_from(Kind))
-    def a_week_begins(self, kind: Kind) -> None:
-        self.carrier = InterruptedCarrier(kind, self.outside, self.clock, self._accepted)
+    @initialize(kind=st.sampled_from(Kind), mishap=mishaps)
+    def a_week_begins(self, kind: Kind, mishap: str) -> None:
+        self._publishing(mishap)
+        self._provider(kind)
         self._run(lambda: self._plan("planner-1"))
 
     # --- what may happen ---
 
-    @rule(owner=st.sampled_from(["planner-1", "planner-2"]), mishap=st.sampled_from(["", "", "refuses", "dies"]))
-    def a_planner_wakes(self, owner: str, mishap: str) -> None:
-        self.letters.refuses, self.letters.dies = mishap == "refuses", mishap == "dies"
+    @rule(owner=st.sampled_from(["planner-1", "planner-2"]), meanwhile=interruptions)
+    def a_planner_wakes(self, owner: str, meanwhile: Interruption) -> None:
+        self.interruption = meanwhile
         self._run(lambda: self._plan(owner))
-        self.letters.refuses = self.letters.dies = False
+        self.interruption = None
 
-    @precondition(lambda self: not any(row.status in OPEN for row in self.ledger.rows.values()))
-    @rule()
-    def the_next_week_comes(self) -> None:
-        self._wait_for(at for at in self.book.next_runs.values() if at is not None)
-        self._run(lambda: self._plan("planner-2"))
+    @rule(mishap=mishaps)
+    def publishing_goes_wrong_or_well(self, mishap: str) -> None:
+        self._publishing(mishap)
 
     # Three consumers; each may wait for the next message, and meet with trouble.
     @rule(which=some, waits=often, meanwhile=interruptions)
-    def the_first_consumer_gets_a_message(self, which: int, *, waits: bool, meanwhile: str) -> None:
+    def the_first_consumer_gets_a_message(self, which: int, *, waits: bool, meanwhile: Interruption) -> None:
         self._receive(which, waits=waits, meanwhile=meanwhile)
 
     @rule(which=some, waits=often, meanwhile=interruptions, answer=answers)
-    def the_second_consumer_gets_a_message(self, which: int, *, waits: bool, meanwhile: str, answer: Answer) -> None:
+    def the_second_consumer_gets_a_message(
+        self, which: int, *, waits: bool, meanwhile: Interruption, answer: Answer
+    ) -> None:
         self.carrier.answers.append(answer)
         self._receive(which, waits=waits, meanwhile=meanwhile)
 
     @rule(which=some, waits=often, meanwhile=interruptions, answer=answers)
-    def the_third_consumer_gets_a_message(self, which: int, *, waits: bool, meanwhile: str, answer: Answer) -> None:
+    def the_third_consumer_gets_a_message(
+        self, which: int, *, waits: bool, meanwhile: Interruption, answer: Answer
+    ) -> None:
         self.carrier.answers.append(answer)
         self._receive(which, waits=waits, meanwhile=meanwhile)
 
@@ -218,16 +272,13 @@ class Deliveries(RuleBasedStateMachine):
             letter = self.letters.waiting[which % len(self.letters.waiting)]
             self.letters.waiting.append(replace(letter))
 
-    @rule(mishap=st.sampled_from(["", "", "refuses", "dies"]))
-    def the_reconciler_wakes(self, mishap: str) -> None:
-        self.letters.refuses, self.letters.dies = mishap == "refuses", mishap == "dies"
+    @rule()
+    def the_reconciler_wakes(self) -> None:
         self._run(self._sweep)
-        self.letters.refuses = self.letters.dies = False
 
     @rule()
     def the_reconciler_wakes_when_it_should(self) -> None:
-        self._wait_for(row.attention_at for row in self.ledger.rows.values() if row.attention_at is not None)
-        self._run(self._sweep)
+        self._sweep_in_time()
 
     @rule()
     def the_providers_events_arrive(self) -> None:
@@ -250,7 +301,7 @@ class Deliveries(RuleBasedStateMachine):
         else:
             self.traffic.resume(EMAIL)
 
-    @rule(customer_id=st.sampled_from(CUSTOMERS), what=st.sampled_from(["buys", "leaves", "comes back", "comes back"]))
+    @rule(customer_id=st.sampled_from(CUSTOMERS), what=st.sampled_from(["buys", "leaves", *["comes back"] * 4]))
     def a_customer_acts(self, customer_id: str, what: str) -> None:
         if what == "leaves":
             self._opt_out(customer_id)
@@ -279,8 +330,9 @@ class Deliveries(RuleBasedStateMachine):
             if row.status is Status.ACCEPTED:
                 assert operations == 1, f"{delivery_id} is accepted, and never was"
             elif operations:
-                in_doubt = row.status in {Status.SENDING, Status.UNCERTAIN} or row.in_doubt_since is not None
-                assert in_doubt, f"{delivery_id} was sent, and its row ({row.status}) does not know"
+                in_doubt = row.in_doubt_since is not None and row.status in OPEN
+                known = in_doubt or row.status in {Status.SENDING, Status.UNCERTAIN}
+                assert known, f"{delivery_id} was sent, and its row ({row.status}) does not know"
 
     @invariant()
     def what_has_ended_stays_as_it_is(self) -> None:
@@ -306,6 +358,8 @@ class Deliveries(RuleBasedStateMachine):
         """Nothing goes wrong any more: everything must come to rest, and stay as it must be."""
         try:
             self.carrier.answers.clear()
+            self._publishing("")
+            self.interruption = None
             self.traffic.resume(EMAIL)
             self._come_to_rest()
             for check in (
@@ -327,7 +381,7 @@ class Deliveries(RuleBasedStateMachine):
                 self._consume(letter)
             self._run(self._sweep)
             self._hear()
-            busy = any(row.status in OPEN for row in self.ledger.rows.values()) or self.letters.waiting
+            busy = self._open_rows() or self.letters.waiting
             if not busy and not self.periods.all_open():
                 return
             self.move_to(self.now + 4 * A_MINUTE)
@@ -335,6 +389,10 @@ class Deliveries(RuleBasedStateMachine):
         raise AssertionError(f"never came to rest: {left}, {len(self.letters.waiting)} messages")
 
     # --- how it is done ---
+
+    def _provider(self, kind: Kind) -> None:
+        self.carrier = InterruptedCarrier(kind, self.outside, self.clock, self._accepted)
+        self.carrier.interrupt = self._interrupt
 
     def _run(self, work: Callable[[], None]) -> None:
         """Let planner or reconciler work; it may die of publishing."""
@@ -373,14 +431,36 @@ class Deliveries(RuleBasedStateMachine):
         """Let time pass until the first of these, if all of them are still to come."""
         self.move_to(max(self.now, min(times, default=self.now)))
 
-    def _receive(self, which: int, *, waits: bool, meanwhile: str) -> None:
+    def _publishing(self, mishap: str) -> None:
+        self.letters.mishap = mishap
+        self.book.kills = mishap == "dies of the commit"
+
+    def _open_rows(self) -> bool:
+        return any(row.status in OPEN for row in self.ledger.rows.values())
+
+    def _next_week(self) -> None:
+        self._wait_for(at for at in self.book.next_runs.values() if at is not None)
+        self._run(lambda: self._plan("planner-2"))
+
+    def _wait_for_a_letter(self) -> None:
+        if not self._open_rows():
+            self._next_week()
+        if not self.letters.waiting:
+            self._sweep_in_time()
+        self._wait_for(letter.visible_at for letter in self.letters.waiting)
+
+    def _sweep_in_time(self) -> None:
+        self._wait_for(row.attention_at for row in self.ledger.rows.values() if row.attention_at and row.status in OPEN)
+        self._run(self._sweep)
+
+    def _receive(self, which: int, *, waits: bool, meanwhile: Interruption) -> None:
         if waits:
-            self._wait_for(letter.visible_at for letter in self.letters.waiting)
+            self._wait_for_a_letter()
         letter = self.letters.receive(which)
         if letter is not None:
-            self.carrier.between = self._interruption(meanwhile, letter)
+            self.interruption = meanwhile
             self._consume(letter)
-            self.carrier.between = None
+            self.interruption = None
 
     def _consume(self, letter: Letter) -> None:
         request_id = f"request-{next(self.ids)}"
@@ -392,7 +472,9 @@ class Deliveries(RuleBasedStateMachine):
                 answer = self._consumer(letter).handle({"Records": [_record(letter)]}, context)
             done.append(not answer["batchItemFailures"])
 
+        self.in_hand.append(letter)
         self.outside.run("consumer", work, again=work)
+        self.in_hand.pop()
         if done and done[0] and letter in self.letters.waiting:
             self.letters.waiting.remove(letter)
 
@@ -415,15 +497,24 @@ class Deliveries(RuleBasedStateMachine):
     def _sleep(self, seconds: float) -> None:
         self.move_to(self.now + timedelta(seconds=seconds))
 
-    def _interruption(self, meanwhile: str, letter: Letter) -> Callable[[], None] | None:
-        return {
-            "nobody": None,
-            "twin": lambda: self._consume(letter),
-            "sweep": lambda: self._run(self._sweep),
-            "planner": lambda: self._run(lambda: self._plan("planner-2")),
-            "opt-out": lambda: self._opt_out(CUSTOMERS[0]),
-            "event": self._hear,
-        }[meanwhile]
+    def _interrupt(self, moment: Moment) -> None:
+        """Let somebody come between, once."""
+        if self.interruption is None or self.interruption[0] is not moment:
+            return
+        _, who = self.interruption
+        self.interruption = None
+        if who == "twin" and self.in_hand:
+            self._consume(self.in_hand[-1])
+        elif who == "sweep":
+            self._run(self._sweep)
+        elif who == "planner":
+            self._run(lambda: self._plan("planner-2"))
+        elif who == "opt-out":
+            self._opt_out(CUSTOMERS[0])
+        elif who == "event":
+            self._hear()
+        elif who == "stall":
+            self.move_to(self.now + timedelta(seconds=15))
 
     def _opt_out(self, customer_id: str) -> None:
         nothing = {**EVERYTHING_WANTED, (Topic.DIGEST, EMAIL): Consent.OPTED_OUT}

@@ -31,15 +31,13 @@ class Case:
 
     story: str
     kind: Kind
-    cut: Cut | None = None
+    cuts: tuple[Cut, ...] = ()
     call: str = ""
     process: str = ""
 
     def __str__(self) -> str:
-        if self.cut is None:
-            return f"{self.story} | {self.kind} | uncut"
-        where = f"{self.cut.number:3} {self.process}: {self.call}, {self.cut.side} {self.cut.meanwhile}"
-        return f"{self.story} | {self.kind} | {where}"
+        where = "".join(f" | {cut.number} {cut.side} {cut.meanwhile}" for cut in self.cuts) or " | uncut"
+        return f"{self.story} | {self.kind} | {self.process}: {self.call}{where}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +55,14 @@ class Verdict:
 def judge(case: Case) -> Verdict:
     """Run a case to its end and look at what is left."""
     story = STORIES[case.story]
-    with a_world(case.kind, story.channel, case.cut) as world:
+    with a_world(case.kind, story.channel, *case.cuts) as world:
         story.tell(world)
         found: list[str] = []
         try:
             world.play()
         except RestlessError as error:
             found.append(str(error))
-        if case.cut is not None and not world.outside.was_cut:
+        if case.cuts and not world.outside.was_cut:
             found.append("the cut was never reached: the run is not the same twice")
         found.extend(violations(world, story))
         rows = world.rows()
@@ -84,7 +82,7 @@ def cuts_of(base: Verdict) -> Iterator[Case]:
         for meanwhile, sides in _what_may_happen(base.case.kind, call):
             for side in sides:
                 cut = Cut(call.number, side, meanwhile)
-                yield Case(base.case.story, base.case.kind, cut, call.name, call.process)
+                yield Case(base.case.story, base.case.kind, (cut,), call.name, call.process)
 
 
 def _what_may_happen(kind: Kind, call: Call) -> Iterator[tuple[Meanwhile, Sequence[Side]]]:
@@ -137,7 +135,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if wanted.share < 1:
         cases = random.Random(wanted.seed).sample(cases, round(len(cases) * wanted.share))  # noqa: S311
     tallies = {kind: Tally() for kind in Kind}
-    sides: Counter[Side] = Counter(case.cut.side for case in cases if case.cut is not None)
+    sides: Counter[Side] = Counter(cut.side for case in cases for cut in case.cuts)
     for verdict in (*bases, *tell(cases, workers=wanted.workers)):
         tallies[verdict.case.kind].count(verdict)
         for one in verdict.violations:

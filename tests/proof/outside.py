@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final, NoReturn, Protocol
 
@@ -92,9 +92,9 @@ class Process:
 
 @dataclass(slots=True)
 class Outside:
-    """Counts the calls of a run's processes and cuts one of them. What nobody's process does is not its business."""
+    """Counts the calls of a run's processes and cuts some of them. What nobody's process does is not its business."""
 
-    cut: Cut | None = None
+    cuts: tuple[Cut, ...] = ()
     calls: list[Call] = field(default_factory=list)
     late: list[Request] = field(default_factory=list)
     others: dict[Meanwhile, Callable[[], None]] = field(default_factory=dict)
@@ -134,15 +134,16 @@ class Outside:
             return request.perform()  # a twin is whole: one thing goes wrong at a time
         call = Call(len(self.calls), process.name, request.name, request.sides)
         self.calls.append(call)
-        if self.cut is None or self.cut.number != call.number:
-            return request.perform()
-        return self._cut(self.cut, process, request)
+        cut = next((one for one in self.cuts if one.number == call.number), None)
+        return request.perform() if cut is None else self._cut(cut, process, request)
 
     def _cut(self, cut: Cut, process: Process, request: Request) -> Any:
         self.was_cut = True
         if cut.meanwhile is not Meanwhile.NOBODY:
             work = process.again if cut.meanwhile is Meanwhile.TWIN else self.others[cut.meanwhile]
             self.run(f"{process.name} {cut.meanwhile}", work, again=work)
+        if cut.side not in (*request.sides, Side.NONE):
+            cut = replace(cut, side=Side.KILLED_BEFORE)  # a second cut meets whatever call comes there
         if cut.side is Side.STALLED:
             self.stall()
         if cut.side in {Side.NONE, Side.STALLED}:

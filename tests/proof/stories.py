@@ -54,6 +54,10 @@ def straight(world: World) -> None:
     _two_customers(world)
 
 
+def alone(world: World) -> None:
+    _one_customer(world)
+
+
 def with_a_reminder(world: World) -> None:
     _one_customer(world)
     world.schedule(replace(a_reminder("c-1"), channels=(world.channel,)))
@@ -148,6 +152,7 @@ STORIES: Final = {
     story.name: story
     for story in (
         Story("straight", straight),
+        Story("alone", alone),
         Story("text messages", straight, (Kind.NONE, Kind.EVENTS), channel=Channel.SMS),
         Story("with a reminder", with_a_reminder, (Kind.KEY, Kind.NONE)),
         Story("answer lost", answer_lost),

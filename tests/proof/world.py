@@ -102,10 +102,10 @@ class WakeUp:
 class World:
     """Everything around the functions: EventBridge, SQS and its poller, the provider, the operator and the clock."""
 
-    def __init__(self, kind: Kind, channel: Channel, cut: Cut | None, clock: Clock) -> None:
+    def __init__(self, kind: Kind, channel: Channel, cuts: tuple[Cut, ...], clock: Clock) -> None:
         self.clock = clock
         self.channel = channel
-        self.outside = Outside(cut, stall=lambda: _pass(clock, STALL.total_seconds()))
+        self.outside = Outside(cuts, stall=lambda: _pass(clock, STALL.total_seconds()))
         self.outside.others = {Meanwhile.SWEEP: self._sweep_once, Meanwhile.EVENT: self._hear_everything}
         self.carrier = Carrier(kind, self.outside, clock, self._accepted)
         self.region = Region(dynamodb(), sqs(), shards=1)
@@ -370,7 +370,7 @@ class World:
 
 
 @contextmanager
-def a_world(kind: Kind, channel: Channel, cut: Cut | None = None) -> Iterator[World]:
+def a_world(kind: Kind, channel: Channel, *cuts: Cut) -> Iterator[World]:
     """A region with nothing in it yet, at SUNDAY_EVENING."""
     random.seed(417)  # backoff draws its jitter from here, and every repetition must be the same run
     with ExitStack() as stack:
@@ -385,7 +385,7 @@ def a_world(kind: Kind, channel: Channel, cut: Cut | None = None) -> Iterator[Wo
         make_table(dynamodb(), DELIVERIES, (names.DELIVERY_ID,))
         make_table(dynamodb(), CONTROL, (names.CONTROL_KEY,))
         make_queues(sqs(), channel)
-        world = World(kind, channel, cut, Clock(traveller))
+        world = World(kind, channel, cuts, Clock(traveller))
         stack.enter_context(intercepted(world.outside, lambda s: _pass(world.clock, s)))
         yield world
 
