@@ -29,18 +29,22 @@ from ops.deployment import DeploymentError, RegionDeployment, in_words
 from ops.imports.activity import KEPT_FOR
 from ops.local import cdk
 from ops.local.emulator import Emulator, EmulatorError
+from ops.local.experiments import REGION_OF_THE_PROVIDER
 from ops.local.marketplace import Marketplace, generate
 from ops.local.orders import OrdersError, marketplace_of, read_orders, week_start
 from ops.local.progress import Progress
+from ops.local.provider_simulator import ProviderSimulator
 from ops.local.reckoning import reckon
 from ops.local.report import Run, summary_table, write_report
 from ops.local.running_region import RunningRegion
+from ops.local.simulated_provider import KEY_WINDOW, LOOKUP_WINDOW, SimulatedProvider
 from ops.local.week import Outbox, Week, WeekFailedError
 from stacks.settings import SettingsError
 
 OUT: Final = cdk.ROOT / "out" / "demo"
 INTERRUPTED: Final = 130
 BATCHES: Final = 10  # messages in a batch of the one channel, or of both together
+API_KEY_SECRET: Final = "digest/email-api-key"  # noqa: S105 - a secret's name
 SHORTEST_ATTENTION_S: Final = 60
 ATTENTION_S_PER_DELIVERY: Final = 1 / 40
 
@@ -118,15 +122,18 @@ class Demo:
         for old in (OUT / "report.json", OUT / "report.html"):
             old.unlink(missing_ok=True)
         with (
+            ProviderSimulator() as simulator,
             cdk.deployed(
                 OUT,
                 port=self._arguments.port,
-                overrides=write_settings(marketplace, OUT / "settings.json"),
+                overrides=write_settings(marketplace, OUT / "settings.json", provider_url=simulator.url),
                 on_step=self._progress.step,
             ) as deployed,
             pointed_at(deployed.emulator),
         ):
-            run = self._week(marketplace, deployed)
+            secrets = deployed.emulator.client("secretsmanager", deployed.aws_region(REGION_OF_THE_PROVIDER))
+            secrets.create_secret(Name=API_KEY_SECRET, SecretString=simulator.api_key)
+            run = self._week(marketplace, deployed, simulator.provider)
             write_report(run, OUT)
             self._tell(run)
             if self._arguments.keep:
@@ -144,13 +151,13 @@ class Demo:
         # An hour less than imports hold: what would grow too old while the stacks deploy is left out now.
         return marketplace_of(orders, self._arguments.week, now=now, kept_for=KEPT_FOR - timedelta(hours=1))
 
-    def _week(self, marketplace: Marketplace, deployed: cdk.Deployment) -> Run:
-        week = Week(marketplace, running_regions(deployed), self._progress)
+    def _week(self, marketplace: Marketplace, deployed: cdk.Deployment, provider: SimulatedProvider) -> Run:
+        week = Week(marketplace, running_regions(deployed), provider, self._progress)
         week.import_marketplace()
         self._progress.step(f"planning and sending the digests of the week from {marketplace.period_start}")
         week.run_until_quiet()
         self._progress.step("adding up")
-        outbox = Outbox.of(deployed.emulator)
+        outbox = Outbox.of(deployed.emulator, provider, deployed.aws_region(REGION_OF_THE_PROVIDER))
         aftermaths = week.aftermath(outbox)
         evidence = week.evidence(aftermaths, outbox, deployed.emulator)
         return Run(
@@ -190,8 +197,10 @@ class Demo:
             emulator.function_workers()  # raises when the emulator has ended
 
 
-def write_settings(marketplace: Marketplace, path: Path) -> Path:
+def write_settings(marketplace: Marketplace, path: Path, *, provider_url: str) -> Path:
     """Write the local run's settings with what so many consumers on one small machine need; returns the path.
+
+    One region's email goes through the simulated provider at `provider_url`, the other's through SES.
 
     A batch that its function has no time for comes back and uses up a receive, so the more consumers share the machine,
     the smaller are their batches. And the reconciler leaves open deliveries alone for as long as all of them take:
@@ -204,6 +213,15 @@ def write_settings(marketplace: Marketplace, path: Path) -> Path:
         region["attention_after_s"] = max(SHORTEST_ATTENTION_S, round(deliveries * ATTENTION_S_PER_DELIVERY))
         for channel in region["channels"].values():
             channel["batch_size"] = BATCHES // max(1, channels)
+    settings["regions"][REGION_OF_THE_PROVIDER]["channels"]["email"] |= {
+        "provider": "http",
+        "provider_options": {
+            "url": provider_url,
+            "api_key_secret": API_KEY_SECRET,
+            "key_window_s": round(KEY_WINDOW.total_seconds()),
+            "lookup_window_s": round(LOOKUP_WINDOW.total_seconds()),
+        },
+    }
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
     return path

@@ -169,6 +169,18 @@ class Marketplace:
         """Every text that a rendered body holds of somebody's week, to be looked for where none may be."""
         return frozenset(happening.title for happening in self.happenings)
 
+    def reachable(self, data_region: str, channel: Channel) -> list[Person]:
+        """Customers of a region who should get a message on a channel."""
+        active = self._with_something_to_tell()
+        return [
+            person
+            for person in self.people
+            if person.data_region == data_region
+            and person.customer_id in active
+            and channel in person.addresses
+            and channel not in person.opted_out
+        ]
+
     def expectations(self) -> dict[str, dict[Channel, Expectation]]:
         """By data region and channel, what should become of the deliveries."""
         active = self._with_something_to_tell()

@@ -193,6 +193,20 @@ class RunningRegion:
         answer = self._sqs.send_message(QueueUrl=self.queue(channel), MessageBody=body)
         return str(answer["MessageId"])
 
+    def redrive(self, channel: Channel, delivery_id: str) -> bool:
+        """Move a delivery's message from the dead-letter queue back to its source; False if it is not there yet.
+
+        As the console's redrive does: it arrives as a new message with the same body. The emulator has no such task.
+        """
+        url = self.dead_letter_queue(channel)
+        answer = self._sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=1)
+        for message in answer.get("Messages", []):
+            if delivery_id in message["Body"]:
+                self.send(channel, message["Body"])
+                self._sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+                return True
+        return False
+
     @cached_property
     def _sqs(self) -> Any:  # noqa: ANN401 - as Emulator.client
         return self.emulator.client("sqs", self.aws_region)

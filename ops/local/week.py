@@ -19,6 +19,7 @@ from ops.imports.customers import import_customers
 from ops.imports.lines import Form
 from ops.imports.report import ImportReport
 from ops.local.emulator import Email, Emulator, Text
+from ops.local.experiments import REGION_OF_THE_PROVIDER, experiments
 from ops.local.faults import (
     Aftermath,
     Fault,
@@ -33,6 +34,7 @@ from ops.local.personal_data import PersonalData
 from ops.local.progress import Progress
 from ops.local.reckoning import Received, RegionEvidence
 from ops.local.running_region import Census, LogLine, RunningRegion, busy_spans
+from ops.local.simulated_provider import Operation, SimulatedProvider
 
 STEP_S: Final = 0.4
 QUICKEST_LOOK_S: Final = 1.0
@@ -55,14 +57,15 @@ class WeekFailedError(RuntimeError):
 
 @dataclass(frozen=True)
 class Outbox:
-    """What the emulator's providers took from all regions."""
+    """What the providers took from all regions."""
 
     emails: Sequence[Email]
     texts: Sequence[Text]
 
     @classmethod
-    def of(cls, emulator: Emulator) -> Outbox:
-        return cls(emulator.emails(), emulator.texts())
+    def of(cls, emulator: Emulator, provider: SimulatedProvider, aws_region: str) -> Outbox:
+        """Collect what SES and SNS took in the emulator, and the simulated provider from one region."""
+        return cls([*emulator.emails(), *(_email(one, aws_region) for one in provider.operations)], emulator.texts())
 
     def contents(self) -> Iterator[str]:
         """The subject of every email, and every text."""
@@ -81,6 +84,20 @@ class Outbox:
         return emails + texts
 
 
+def _email(operation: Operation, aws_region: str) -> Email:
+    sent = operation.email
+    return Email(
+        region=aws_region,
+        message_id=operation.operation_id,
+        source=sent.sender,
+        to=(operation.to,),
+        subject=sent.subject,
+        html=sent.html,
+        text=sent.text,
+        sent_at=operation.at,
+    )
+
+
 @dataclass(frozen=True)
 class Injections:
     """What is done to one region on purpose."""
@@ -89,22 +106,31 @@ class Injections:
     planners: TwinPlanners
     repeated: tuple[RepeatedMessages, ...]
     killed: KilledConsumer | None
+    experiments: tuple[Injection, ...]
 
     @property
     def while_it_runs(self) -> tuple[Injection, ...]:
-        return (*self.poison, *((self.killed,) if self.killed else ()), *self.repeated)
+        return (*self.experiments, *self.poison, *((self.killed,) if self.killed else ()), *self.repeated)
 
     @property
     def all(self) -> tuple[Injection, ...]:
         """In the order of the report."""
-        return (self.planners, *self.repeated, *self.poison, *((self.killed,) if self.killed else ()))
+        killed = (self.killed,) if self.killed else ()
+        return (self.planners, *self.repeated, *self.poison, *killed, *self.experiments)
 
 
 class Week:
     """The week, in the order of its methods."""
 
-    def __init__(self, marketplace: Marketplace, regions: Mapping[str, RunningRegion], progress: Progress) -> None:
+    def __init__(
+        self,
+        marketplace: Marketplace,
+        regions: Mapping[str, RunningRegion],
+        provider: SimulatedProvider,
+        progress: Progress,
+    ) -> None:
         self._marketplace = marketplace
+        self._provider = provider
         self._regions = regions
         self._progress = progress
         self._period = marketplace.period_start.isoformat()
@@ -134,6 +160,9 @@ class Week:
             planners=TwinPlanners(region),
             repeated=tuple(RepeatedMessages(region, channel, self._period) for channel in channels),
             killed=KilledConsumer(region, CHANNEL_OF_THE_KILL) if is_killed else None,
+            experiments=experiments(self._marketplace, region, self._provider)
+            if region.name == REGION_OF_THE_PROVIDER
+            else (),
         )
 
     # --- import -------------------------------------------------------------------------------------------------------

@@ -55,7 +55,9 @@ def test_a_week_that_is_none_ends_it_before_the_log_is_read(capsys: pytest.Captu
 
 
 def test_a_runs_settings_fit_and_leave_each_region_where_it_was(tmp_path: Path) -> None:
-    path = write_settings(generate(1000, now=NOW), tmp_path / "run" / "settings.json")
+    path = write_settings(
+        generate(1000, now=NOW), tmp_path / "run" / "settings.json", provider_url="http://127.0.0.1:8025"
+    )
     regions = read_cdk_json(ROOT / "cdk.json", path).regions
     assert {name: region.region for name, region in regions.items()} == {"us": "us-east-1", "eu": "eu-west-1"}
     assert all(region.channels.email.batch_size == 5 for region in regions.values())
@@ -66,7 +68,11 @@ def test_more_deliveries_are_left_alone_for_longer_and_one_channel_has_the_large
     log = [f"{number} 19970312 1 11.77" for number in range(1, 4001)]
     orders = list(parse_orders(log, name="orders.txt"))
     shop = marketplace_of(orders, "1997-W11", now=NOW, kept_for=timedelta(days=60))
-    regions = json.loads(write_settings(shop, tmp_path / "settings.json").read_text(encoding="utf-8"))["regions"]
+    regions = json.loads(
+        write_settings(shop, tmp_path / "settings.json", provider_url="http://127.0.0.1:8025").read_text(
+            encoding="utf-8"
+        )
+    )["regions"]
     assert regions["us"]["attention_after_s"] == 100
     assert regions["us"]["channels"]["email"]["batch_size"] == 10
 
