@@ -51,6 +51,17 @@ def test_a_sample_text_tells_its_length(capsys: pytest.CaptureFixture[str]) -> N
     ]
 
 
+def test_a_sample_webhook_is_the_json_that_an_endpoint_gets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    body = tmp_path / "body.txt"
+    preview("--sample", "--channel", "webhook", "--out", str(body))
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[1:3] == ["  To       https://hooks.example.com/***", "  From     the signature says"]
+    assert shown[3] == f"  Length   {body.stat().st_size:,} bytes of JSON"
+    preview("--sample", "--channel", "webhook", "--json")
+    assert json.loads(capsys.readouterr().out)["body"] == json.loads(body.read_text(encoding="utf-8"))
+    assert json.loads(body.read_text(encoding="utf-8"))["type"] == "digest.weekly"
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("channel", ["email", "sms"])
 def test_there_is_a_sample_of_everything_in_every_language(
