@@ -235,7 +235,7 @@ class TwinPlanners:
             "each delivery planned once, and nothing by the run that came last",
             f"{len(runs)} runs, the regular ones among them, planned {planned:,} deliveries, and "
             f"{len(aftermath.rows):,} rows are there; the one that came last {told}",
-            # A run that died, or whose answer was lost, tells of fewer than it wrote; more than there are rows tells of two.
+            # A run that died tells of fewer than it wrote; one that planned something again, of more than there are.
             verdict_of(held=planned <= len(aftermath.rows) and again == 0),
         )
 
