@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
 SPARE_S: Final = 5
-HOUR_S: Final = 3600
+BETWEEN_WATCHES_S: Final = 6 * 3600  # counting reads whole weeks of an index
 NOTHING_TO_MEND: Final = frozenset({Finding.FINISHED, Finding.EXPECTED, Finding.ALL_RIGHT})
 
 environment = ReconcilerEnvironment.load()
@@ -56,7 +56,7 @@ counts = Counts()
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Sweep once; return how many rows were found in which state. Once an hour, count the receipts that are missing."""
+    """Sweep once; return how many rows were found in which state. Every six hours, count the missing receipts."""
     left_s = context.get_remaining_time_in_millis() / 1000
     sweep = reconciler.sweep(stop_at=utc_now() + timedelta(seconds=max(left_s - SPARE_S, left_s / 2)))
     mended = sum(count for finding, count in sweep.found.items() if finding not in NOTHING_TO_MEND)
@@ -78,15 +78,15 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         "unfinished": sweep.unfinished,
     }
     logger.info("reconciler.finished", extra=told)
-    if _opens_an_hour(event):
+    if _opens_a_watch(event):
         _count_missing_receipts()
     return told
 
 
-def _opens_an_hour(event: Mapping[str, Any]) -> bool:
-    """Whether this is the hour's first wake-up. Counting reads whole weeks of an index."""
+def _opens_a_watch(event: Mapping[str, Any]) -> bool:
+    """Whether this is the first wake-up of six hours."""
     at = from_text(event["scheduled_time"]) if "scheduled_time" in event else utc_now()
-    return at.timestamp() % HOUR_S < environment.interval_s
+    return at.timestamp() % BETWEEN_WATCHES_S < environment.interval_s
 
 
 def _count_missing_receipts() -> None:
