@@ -110,6 +110,13 @@ def _delivery_as_json(data_region: str, delivery: Delivery) -> dict[str, Any]:
         ],
         "provider": delivery.provider,
         "provider_reference": delivery.provider_reference,
+        "receipt": None
+        if delivery.receipt is None
+        else {
+            "state": str(delivery.receipt.state),
+            "code": delivery.receipt.code,
+            "at": moment(delivery.receipt.at),
+        },
         "template_id": delivery.template_id,
         "period": delivery.period,
         "due_at": moment(delivery.due_at),
@@ -139,6 +146,9 @@ def _tell_delivery(data_region: str, delivery: Delivery) -> None:
         facts.append(("Provider", delivery.provider))
     if delivery.provider_reference is not None:
         facts.append(("Reference", delivery.provider_reference))
+    if delivery.receipt is not None:
+        receipt = delivery.receipt
+        facts.append(("Receipt", f"{receipt.state.replace('_', ' ')}, {utc(receipt.at)} ({receipt.code})"))
     if delivery.failure is not None:
         facts.append(("Failure", f"{delivery.failure.failure_class} ({delivery.failure.code})"))
     for name, fact in facts:
