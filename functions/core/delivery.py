@@ -95,7 +95,9 @@ TRANSITIONS: Final[Mapping[Status, frozenset[Status]]] = {
     ),
     Status.RETRYABLE: _WAITING | {Status.QUEUED},
     # What may have been sent never reads as if it had not been: it leaves `uncertain` by evidence only.
-    Status.UNCERTAIN: frozenset({Status.ACCEPTED, Status.RETRYABLE, Status.EXPIRED, Status.DEAD_LETTER}),
+    Status.UNCERTAIN: frozenset(
+        {Status.ACCEPTED, Status.RETRYABLE, Status.SKIPPED, Status.EXPIRED, Status.DEAD_LETTER}
+    ),
     Status.DEAD_LETTER: _WAITING | {Status.QUEUED, Status.ACCEPTED},
     Status.ACCEPTED: frozenset(),
     Status.SKIPPED: frozenset(),
