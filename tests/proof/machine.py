@@ -301,7 +301,7 @@ class Deliveries(RuleBasedStateMachine):
         else:
             self.traffic.resume(EMAIL)
 
-    @rule(customer_id=st.sampled_from(CUSTOMERS), what=st.sampled_from(["buys", "leaves", *["comes back"] * 4]))
+    @rule(customer_id=st.sampled_from(CUSTOMERS), what=st.sampled_from(["buys", "leaves", "comes back", "comes back"]))
     def a_customer_acts(self, customer_id: str, what: str) -> None:
         if what == "leaves":
             self._opt_out(customer_id)
@@ -369,7 +369,9 @@ class Deliveries(RuleBasedStateMachine):
                 self.attempts_only_rise_and_each_is_told_of,
             ):
                 check()
-            assert all(row.status in ENDS for row in self.ledger.rows.values())
+            for delivery_id, row in self.ledger.rows.items():
+                assert row.status in ENDS
+                assert not self._could_be_asked(row), f"{delivery_id} is uncertain, although the provider could tell"
             assert not self.periods.all_open()
         finally:
             self.travel.stop()
@@ -381,7 +383,8 @@ class Deliveries(RuleBasedStateMachine):
                 self._consume(letter)
             self._run(self._sweep)
             self._hear()
-            busy = self._open_rows() or self.letters.waiting
+            asking = any(self._could_be_asked(row) for row in self.ledger.rows.values())
+            busy = self._open_rows() or self.letters.waiting or asking
             if not busy and not self.periods.all_open():
                 return
             self.move_to(self.now + 4 * A_MINUTE)
@@ -441,6 +444,10 @@ class Deliveries(RuleBasedStateMachine):
     def _next_week(self) -> None:
         self._wait_for(at for at in self.book.next_runs.values() if at is not None)
         self._run(lambda: self._plan("planner-2"))
+
+    def _could_be_asked(self, row: Delivery) -> bool:
+        guarantee = self.carrier.guarantee
+        return row.status is Status.UNCERTAIN and guarantee.can_look_up(self.now, in_doubt_since=row.in_doubt_since)
 
     def _wait_for_a_letter(self) -> None:
         if not self._open_rows():

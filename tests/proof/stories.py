@@ -142,6 +142,13 @@ def opted_out_after_planning(world: World) -> None:
     world.happens(SOON, lambda: world.region.add(a_profile("c-1", consent=nothing_wanted)))
 
 
+def opted_out_in_doubt(world: World) -> None:
+    _one_customer(world)
+    world.carrier.answers.append(Mishap.CRASHED)
+    nothing_wanted = {**EVERYTHING_WANTED, (Topic.DIGEST, world.channel): Consent.OPTED_OUT}
+    world.happens(SOON, lambda: world.region.add(a_profile("c-1", consent=nothing_wanted)))
+
+
 def changed_between_attempts(world: World) -> None:
     _one_customer(world)
     world.carrier.answers.append(Mishap.LOST)
@@ -154,6 +161,7 @@ STORIES: Final = {
         Story("straight", straight),
         Story("alone", alone),
         Story("text messages", straight, (Kind.NONE, Kind.EVENTS), channel=Channel.SMS),
+        Story("webhooks", straight, (Kind.KEY, Kind.NONE), channel=Channel.WEBHOOK),
         Story("with a reminder", with_a_reminder, (Kind.KEY, Kind.NONE)),
         Story("answer lost", answer_lost),
         Story("window passes while trying again", window_passes_while_trying_again, (Kind.KEY_PASSED,)),
@@ -184,7 +192,13 @@ STORIES: Final = {
         Story(
             "opted out after planning",
             opted_out_after_planning,
-            (Kind.KEY, Kind.NONE),
+            (Kind.KEY, Kind.LOOKUP, Kind.NONE),
+            ends=frozenset({Status.ACCEPTED, Status.SKIPPED}),
+        ),
+        Story(
+            "opted out in doubt",
+            opted_out_in_doubt,
+            (Kind.LOOKUP, Kind.NONE),
             ends=frozenset({Status.ACCEPTED, Status.SKIPPED}),
         ),
         Story("changed between attempts", changed_between_attempts, (Kind.KEY, Kind.LOOKUP), may_be_uncertain=True),
