@@ -16,13 +16,15 @@ CUSTOMERS ?= 1000
 KEEP ?=
 ORDERS ?=
 WEEK ?=
+# make soak
+SECONDS ?= 600
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test check format synth lock clean
+.PHONY: help setup demo test crash-matrix soak check format synth lock clean
 
 help: ## what there is
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo "  make demo CUSTOMERS=5000        more customers"
 	@echo "  make demo KEEP=1                leave it running, and say how to use the command line against it"
@@ -35,9 +37,16 @@ demo: setup ## deploy both regions to an emulator on this machine, send a week, 
 	@$(BIN)/python -m ops.local.demo --customers $(CUSTOMERS) \
 		$(if $(KEEP),--keep) $(if $(ORDERS),--orders '$(ORDERS)') $(if $(WEEK),--week '$(WEEK)')
 
-test: setup ## all four suites: unit, integration, infrastructure, then end to end
+test: setup ## all suites: unit, integration, infrastructure, the proof's share, then end to end
 	@$(BIN)/python -m pytest -n 2 --dist loadfile tests/unit tests/integration tests/infrastructure
+	@$(BIN)/python -m pytest -n 2 --dist worksteal tests/proof
 	@$(BIN)/python -m pytest tests/e2e
+
+crash-matrix: setup ## die and fail at every call that a process makes, and look at what is left (an hour and more)
+	@$(BIN)/python -m tests.proof.matrix
+
+soak: setup ## look for trouble for as long as told: make soak SECONDS=600
+	@$(BIN)/python -m tests.proof.soak --seconds $(SECONDS)
 
 check: setup ## format, lint, types, import contracts
 	@$(BIN)/ruff format --check .
