@@ -33,6 +33,7 @@ class Person:
     digest_channels: str = "email,sms"
     email_consent: str = "opted_in"
     orders: int = 1
+    webhook_url: str = ""
     due_at: datetime = field(default_factory=lambda: datetime.now(UTC).replace(second=0, microsecond=0))
 
     @property
@@ -102,6 +103,8 @@ def _customer(person: Person) -> dict[str, str]:
         "phone": person.phone,
         "email_consent": person.email_consent,
         "sms_consent": "opted_in",
+        "webhook_url": person.webhook_url,
+        "webhook_consent": "opted_in",
         "digest_weekday": f"{person.due_at:%A}".lower(),
         "digest_time": f"{person.due_at:%H:%M}",
         "digest_channels": person.digest_channels,
