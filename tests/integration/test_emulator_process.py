@@ -95,7 +95,8 @@ def test_leaving_the_block_ends_every_process_and_removes_every_file(tmp_path: P
 
 
 STARTER = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # where tests run in the background, it is ignored from birth
 from pathlib import Path
 from ops.local.emulator import Emulator
 with Emulator(Path(sys.argv[1])) as emulator:

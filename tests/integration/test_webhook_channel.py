@@ -244,7 +244,7 @@ def test_days_of_failures_disable_an_endpoint(scene: Scene, log: io.StringIO) ->
 def test_what_nobody_answered_is_sent_again_under_the_same_id(scene: Scene) -> None:
     scene.send(a_digest(), answers=[TIMED_OUT])
     assert scene.row(a_digest()).status is Status.RETRYABLE
-    scene.clock.advance(timedelta(seconds=BACKOFF_S[0]))
+    scene.clock.advance(timedelta(seconds=BACKOFF_S[0] + 1))
     scene.poller.poll()
     assert scene.provider.calls == [f"digest:{CUSTOMER}:{PERIOD}:webhook"] * 2
     assert len({one.body for one in scene.sent}) == 1

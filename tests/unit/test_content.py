@@ -452,7 +452,7 @@ def test_a_mailbox_previews_what_the_subject_does_not_say() -> None:
 # --- starting ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("channel", Channel)
+@pytest.mark.parametrize("channel", [Channel.EMAIL, Channel.SMS])
 def test_a_cold_start_has_every_form_of_its_channel_ready(channel: Channel) -> None:
     _template.cache_clear()
     _environment.cache_clear()
