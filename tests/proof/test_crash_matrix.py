@@ -17,7 +17,7 @@ from tests.proof.stories import EVERY_KIND, STORIES
 
 SEED: Final = 417
 PARTS: Final = 8
-RUNS_IN_A_PART: Final = 40
+RUNS_IN_A_PART: Final = 25
 AT_ONCE: Final = frozenset({Meanwhile.NOBODY, Meanwhile.TWIN})
 
 
