@@ -15,6 +15,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import chain
+from typing import Final
 
 from functions.core.delivery import Status
 from tests.fakes.clock import SUNDAY_EVENING
@@ -23,6 +25,8 @@ from tests.proof.invariants import violations
 from tests.proof.outside import LEAVES_AN_EFFECT, Call, Cut, Meanwhile, Side
 from tests.proof.stories import STORIES, Story
 from tests.proof.world import RestlessError, a_world
+
+PROGRESS_EVERY: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +140,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         cases = random.Random(wanted.seed).sample(cases, round(len(cases) * wanted.share))  # noqa: S311
     tallies = {kind: Tally() for kind in Kind}
     sides: Counter[Side] = Counter(cut.side for case in cases for cut in case.cuts)
-    for verdict in (*bases, *tell(cases, workers=wanted.workers)):
+    for number, verdict in enumerate(chain(bases, tell(cases, workers=wanted.workers)), start=1):
         tallies[verdict.case.kind].count(verdict)
+        if number % PROGRESS_EVERY == 0:
+            _say(f"{number} of {len(bases) + len(cases)} runs, {time.monotonic() - began:.0f} s")
         for one in verdict.violations:
             _say(f"VIOLATION {verdict.case}\n    {one}")
     _report(tallies, sides, bases, time.monotonic() - began)
