@@ -178,6 +178,11 @@ class World:
         items = [from_item(item.to_json()["Attributes"]) for item in _table(CONTROL).all_items()]
         return [name.removeprefix("open#") for item in items for name in item if name.startswith("open#")]
 
+    def closed_at(self, period: str) -> datetime | None:
+        """When the control table says that a week was closed."""
+        items = [from_item(item.to_json()["Attributes"]) for item in _table(CONTROL).all_items()]
+        return next((from_text(item[f"closed#{period}"]) for item in items if f"closed#{period}" in item), None)
+
     def dead_letters(self) -> int:
         return len(sqs_backends[ACCOUNT][REGION].queues[f"{self.channel}-dead-letters"]._messages)
 
@@ -221,7 +226,7 @@ class World:
             wake_up.at = self.clock() + wake_up.tries * timedelta(minutes=1)
             self._wake_ups.append(wake_up)
         if not self._wake_ups and self._due_schedules():
-            self.wake_planner(_next_on(SUNDAY_EVENING, PLANNER_EVERY, self.clock()))
+            self.wake_planner(_next_on(SUNDAY_EVENING, PLANNER_EVERY, self.clock() + A_MILLISECOND))
 
     def _consume(self) -> None:
         taken: list[Any] = []
