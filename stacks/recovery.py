@@ -46,7 +46,6 @@ class Recovery(Construct):
                 **{names.rate_env(name): str(one.rate_per_second) for name, one in region.channels.by_name().items()},
                 **_provider_options(region),
                 names.ENV_INTERVAL_S: str(reconciler.interval_minutes * 60),
-                names.ENV_ATTENTION_AFTER_S: str(region.attention_after_s),
                 names.ENV_SILENCE_AFTER_S: str(region.silence_after_s),
                 names.ENV_RECEIPT_CHANNELS: ",".join(region.receipt_channels),
                 names.ENV_RECEIPT_SILENCE_S: str(region.receipts.silence_after_s),

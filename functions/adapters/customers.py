@@ -41,7 +41,7 @@ class DynamoCustomers:
         first = f"{ACTIVITY}{(since - timedelta(days=1)).isoformat()}"
         about: dict[str, Mapping[str, Any]] = {}
         activities: list[Activity] = []
-        for row in self._range(customer_id, first, PROFILE):
+        for row in customer_records(self._client, self._table, customer_id, first=first, last=PROFILE):
             if row[names.RECORD].startswith(ACTIVITY):
                 activities.append(activity_from_row(row))
             else:
@@ -66,20 +66,24 @@ class DynamoCustomers:
             wanted = answer.get("UnprocessedKeys")
         return _profile(about), reminder
 
-    def _range(self, customer_id: str, first: str, last: str) -> Iterator[Mapping[str, Any]]:
-        pages = self._client.get_paginator("query").paginate(
-            TableName=self._table,
-            KeyConditionExpression="#customer_id = :customer_id AND #record BETWEEN :first AND :last",
-            ExpressionAttributeNames={"#customer_id": names.CUSTOMER_ID, "#record": names.RECORD},
-            ExpressionAttributeValues={
-                ":customer_id": {"S": customer_id},
-                ":first": {"S": first},
-                ":last": {"S": last},
-            },
-            ConsistentRead=True,
-        )
-        for page in pages:
-            yield from (from_item(item) for item in page["Items"])
+
+def customer_records(
+    client: DynamoDBClient, table: str, customer_id: str, *, first: str, last: str
+) -> Iterator[Mapping[str, Any]]:
+    """Rows of a customer's partition from one sort key to another, both included, read consistently."""
+    pages = client.get_paginator("query").paginate(
+        TableName=table,
+        KeyConditionExpression="#customer_id = :customer_id AND #record BETWEEN :first AND :last",
+        ExpressionAttributeNames={"#customer_id": names.CUSTOMER_ID, "#record": names.RECORD},
+        ExpressionAttributeValues={
+            ":customer_id": {"S": customer_id},
+            ":first": {"S": first},
+            ":last": {"S": last},
+        },
+        ConsistentRead=True,
+    )
+    for page in pages:
+        yield from (from_item(item) for item in page["Items"])
 
 
 def _profile(about: Mapping[str, Mapping[str, Any]]) -> Profile | None:

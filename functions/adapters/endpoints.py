@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ClientError
-
 from functions import names
+from functions.adapters.conditional_write import updated
 from functions.adapters.items import from_item, to_value
 from functions.adapters.schedule_rows import endpoint_from_row, health_to_row, secrets_to_row
-from functions.adapters.transactions import CONDITION_FAILED
 from functions.core.customer import WEBHOOK_ENDPOINT
 
 if TYPE_CHECKING:
@@ -51,25 +49,20 @@ class DynamoEndpoints:
         return self._write(customer_id, "secrets", secrets_to_row(secrets), version)
 
     def _write(self, customer_id: str, attribute: str, value: Plain, version: int) -> bool:
-        try:
-            self._client.update_item(
-                TableName=self._table,
-                Key=_key(customer_id),
-                UpdateExpression="SET #attribute = :value, #version = :next",
-                ConditionExpression=_UNCHANGED,
-                ExpressionAttributeNames={"#attribute": attribute, "#version": "version", "#record": names.RECORD},
-                ExpressionAttributeValues={
-                    ":value": to_value(value),
-                    ":read": to_value(version),
-                    ":next": to_value(version + 1),
-                    ":never": to_value(0),
-                },
-            )
-        except ClientError as error:
-            if error.response["Error"]["Code"] == CONDITION_FAILED:
-                return False
-            raise
-        return True
+        return updated(
+            self._client,
+            TableName=self._table,
+            Key=_key(customer_id),
+            UpdateExpression="SET #attribute = :value, #version = :next",
+            ConditionExpression=_UNCHANGED,
+            ExpressionAttributeNames={"#attribute": attribute, "#version": "version", "#record": names.RECORD},
+            ExpressionAttributeValues={
+                ":value": to_value(value),
+                ":read": to_value(version),
+                ":next": to_value(version + 1),
+                ":never": to_value(0),
+            },
+        )
 
 
 def _key(customer_id: str) -> Any:  # noqa: ANN401 - a key, as every operation types it anew

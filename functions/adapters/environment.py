@@ -85,7 +85,6 @@ class PublisherEnvironment(CommonEnvironment):
     email_queue_url: str = Field(min_length=1)
     sms_queue_url: str = Field(min_length=1)
     webhook_queue_url: str = Field(min_length=1)
-    attention_after_s: Seconds
 
     @property
     def queue_urls(self) -> Mapping[Channel, str]:
@@ -100,6 +99,7 @@ class PublisherEnvironment(CommonEnvironment):
 class PlannerEnvironment(PublisherEnvironment):
     """What the planner needs."""
 
+    attention_after_s: Seconds
     expires_after_s: Seconds
     max_lateness_s: Seconds
 

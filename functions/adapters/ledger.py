@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore.exceptions import ClientError
 
 from functions import names
+from functions.adapters.conditional_write import CONDITION_FAILED, updated
 from functions.adapters.delivery_rows import attention_partition, from_row, to_row
 from functions.adapters.items import from_item, to_value
-from functions.adapters.transactions import CANCELLED, CONDITION_FAILED, cancellation_codes, transact
+from functions.adapters.transactions import CANCELLED, cancellation_codes, transact
 from functions.core.delivery import Attention, Delivery, Status, may_become
 from functions.core.identity import Channel
 from functions.core.instants import to_text
@@ -125,13 +126,7 @@ class DynamoLedger:
             wanted = answer.get("UnprocessedKeys")
 
     def _update(self, before: Delivery, after: Delivery) -> bool:
-        try:
-            self._client.update_item(TableName=self._table, **update_of(before, after, shards=self._shards))
-        except ClientError as error:
-            if error.response["Error"]["Code"] == CONDITION_FAILED:
-                return False
-            raise
-        return True
+        return updated(self._client, TableName=self._table, **update_of(before, after, shards=self._shards))
 
     def _mark_page(self, page: Sequence[Delivery], at: datetime) -> None:
         waiting = list(page)

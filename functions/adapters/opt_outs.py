@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from botocore.exceptions import ClientError
-
 from functions import names
+from functions.adapters.conditional_write import updated
 from functions.adapters.schedule_rows import consent_attribute
-from functions.adapters.transactions import CONDITION_FAILED
 from functions.core.customer import PROFILE, Consent
 from functions.core.identity import Channel, Topic
 from functions.core.instants import to_text
@@ -68,19 +66,14 @@ class DynamoOptOuts:
         self, customer_id: str, attributes: Iterable[str], condition: str, *, values: Mapping[str, str]
     ) -> bool:
         changes = [f"{one} = :opted_out, {one}_at = :at, {one}_by = :way" for one in attributes]
-        try:
-            self._client.update_item(
-                TableName=self._table,
-                Key={names.CUSTOMER_ID: {"S": customer_id}, names.RECORD: {"S": PROFILE}},
-                UpdateExpression=f"SET {', '.join(changes)}",
-                ConditionExpression=condition,
-                ExpressionAttributeValues={name: {"S": value} for name, value in values.items()},
-            )
-        except ClientError as error:
-            if error.response["Error"]["Code"] == CONDITION_FAILED:
-                return False
-            raise
-        return True
+        return updated(
+            self._client,
+            TableName=self._table,
+            Key={names.CUSTOMER_ID: {"S": customer_id}, names.RECORD: {"S": PROFILE}},
+            UpdateExpression=f"SET {', '.join(changes)}",
+            ConditionExpression=condition,
+            ExpressionAttributeValues={name: {"S": value} for name, value in values.items()},
+        )
 
 
 def _said(at: datetime, way: Way) -> dict[str, str]:

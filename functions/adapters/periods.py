@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from botocore.exceptions import ClientError
-
 from functions import names
+from functions.adapters.conditional_write import updated
 from functions.adapters.items import from_item
-from functions.adapters.transactions import CONDITION_FAILED
 from functions.core.instants import to_text
 
 if TYPE_CHECKING:
@@ -48,20 +46,15 @@ class DynamoPeriods:
 
     def close(self, period: str, *, version: int, at: datetime) -> bool:
         """Record that a week has no open deliveries left; False if it was opened again since its version was read."""
-        try:
-            self._client.update_item(
-                TableName=self._table,
-                Key=_key(),
-                UpdateExpression="SET #closed = :at REMOVE #open",
-                ConditionExpression="#open = :version",
-                ExpressionAttributeNames={"#open": _OPEN + period, "#closed": _CLOSED + period},
-                ExpressionAttributeValues={":version": {"N": str(version)}, ":at": {"S": to_text(at)}},
-            )
-        except ClientError as error:
-            if error.response["Error"]["Code"] == CONDITION_FAILED:
-                return False
-            raise
-        return True
+        return updated(
+            self._client,
+            TableName=self._table,
+            Key=_key(),
+            UpdateExpression="SET #closed = :at REMOVE #open",
+            ConditionExpression="#open = :version",
+            ExpressionAttributeNames={"#open": _OPEN + period, "#closed": _CLOSED + period},
+            ExpressionAttributeValues={":version": {"N": str(version)}, ":at": {"S": to_text(at)}},
+        )
 
     def _item(self) -> dict[str, Any]:
         answer = self._client.get_item(TableName=self._table, Key=_key(), ConsistentRead=True)

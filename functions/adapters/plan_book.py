@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore.exceptions import ClientError
 
 from functions import names
+from functions.adapters.conditional_write import CONDITION_FAILED
 from functions.adapters.delivery_rows import purge_at, to_row
 from functions.adapters.items import from_item, to_item
 from functions.adapters.ledger import TRANSACTION_LIMIT
 from functions.adapters.schedule_rows import schedule_from_row
-from functions.adapters.transactions import CANCELLED, CONDITION_FAILED, cancellation_codes, transact
+from functions.adapters.transactions import CANCELLED, cancellation_codes, transact
 from functions.core.instants import to_text
 from functions.core.ports import PlanReceipt, UnreadableSchedule
 

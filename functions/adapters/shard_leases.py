@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from botocore.exceptions import ClientError
-
 from functions import names
-from functions.adapters.transactions import CONDITION_FAILED
+from functions.adapters.conditional_write import updated
 from functions.core.instants import to_text
 
 if TYPE_CHECKING:
@@ -26,39 +24,31 @@ class DynamoShardLeases:
 
     def take(self, shard: int, *, owner: str, now: datetime, until: datetime) -> bool:
         """Take a shard that is free, run out, or ours already (Lambda retries an invocation under the same id)."""
-        try:
-            self._client.update_item(
-                TableName=self._table,
-                Key=_key(shard),
-                UpdateExpression="SET #owner = :owner, lease_until = :until",
-                ConditionExpression="attribute_not_exists(#owner) OR lease_until <= :now OR #owner = :owner",
-                ExpressionAttributeNames={"#owner": "owner"},
-                ExpressionAttributeValues={
-                    ":owner": {"S": owner},
-                    ":until": {"S": to_text(until)},
-                    ":now": {"S": to_text(now)},
-                },
-            )
-        except ClientError as error:
-            if error.response["Error"]["Code"] == CONDITION_FAILED:
-                return False
-            raise
-        return True
+        return updated(
+            self._client,
+            TableName=self._table,
+            Key=_key(shard),
+            UpdateExpression="SET #owner = :owner, lease_until = :until",
+            ConditionExpression="attribute_not_exists(#owner) OR lease_until <= :now OR #owner = :owner",
+            ExpressionAttributeNames={"#owner": "owner"},
+            ExpressionAttributeValues={
+                ":owner": {"S": owner},
+                ":until": {"S": to_text(until)},
+                ":now": {"S": to_text(now)},
+            },
+        )
 
     def give_back(self, shard: int, *, owner: str) -> None:
         """Give a shard back; if it is no longer ours, leave it."""
-        try:
-            self._client.update_item(
-                TableName=self._table,
-                Key=_key(shard),
-                UpdateExpression="REMOVE #owner, lease_until",
-                ConditionExpression="#owner = :owner",
-                ExpressionAttributeNames={"#owner": "owner"},
-                ExpressionAttributeValues={":owner": {"S": owner}},
-            )
-        except ClientError as error:
-            if error.response["Error"]["Code"] != CONDITION_FAILED:
-                raise
+        updated(
+            self._client,
+            TableName=self._table,
+            Key=_key(shard),
+            UpdateExpression="REMOVE #owner, lease_until",
+            ConditionExpression="#owner = :owner",
+            ExpressionAttributeNames={"#owner": "owner"},
+            ExpressionAttributeValues={":owner": {"S": owner}},
+        )
 
 
 def _key(shard: int) -> dict[str, AttributeValueTypeDef]:

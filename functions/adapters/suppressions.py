@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from botocore.exceptions import ClientError
-
 from functions import names
+from functions.adapters.conditional_write import update_if, updated
 from functions.adapters.items import to_item
-from functions.adapters.transactions import CONDITION_FAILED
 from functions.core.customer import PROFILE
 from functions.core.identity import DeliveryId
 from functions.core.instants import from_text, to_text
@@ -113,20 +111,15 @@ class DynamoSuppressions:
     def _write(
         self, customer_id: str, update: str, condition: str, attributes: Mapping[str, str], values: Mapping[str, Any]
     ) -> bool:
-        try:
-            self._client.update_item(
-                TableName=self._table,
-                Key=_key(customer_id),
-                UpdateExpression=update,
-                ConditionExpression=condition,
-                ExpressionAttributeNames=attributes,
-                ExpressionAttributeValues=to_item(values),
-            )
-        except ClientError as error:
-            if error.response["Error"]["Code"] == CONDITION_FAILED:
-                return False
-            raise
-        return True
+        return updated(
+            self._client,
+            TableName=self._table,
+            Key=_key(customer_id),
+            UpdateExpression=update,
+            ConditionExpression=condition,
+            ExpressionAttributeNames=attributes,
+            ExpressionAttributeValues=to_item(values),
+        )
 
     def _change_bounces(
         self, verb: str, delivery_id: DeliveryId, entries: list[str], *, unless_cleared_since: datetime | None = None
@@ -139,21 +132,17 @@ class DynamoSuppressions:
             attributes |= _attribute_names(delivery_id.channel, "cleared")
             condition += f" AND {_NOT_CLEARED_SINCE}"
             values |= to_item({":at": to_text(unless_cleared_since)})
-        try:
-            answer = self._client.update_item(
-                TableName=self._table,
-                Key=_key(delivery_id.customer_id),
-                UpdateExpression=f"{verb} #bounces :entries",
-                ConditionExpression=condition,
-                ExpressionAttributeNames=attributes,
-                ExpressionAttributeValues=values,
-                ReturnValues="ALL_NEW",
-            )
-        except ClientError as error:
-            if error.response["Error"]["Code"] == CONDITION_FAILED:
-                return []
-            raise
-        return _bounces(answer.get("Attributes", {}), delivery_id.channel)
+        answer = update_if(
+            self._client,
+            TableName=self._table,
+            Key=_key(delivery_id.customer_id),
+            UpdateExpression=f"{verb} #bounces :entries",
+            ConditionExpression=condition,
+            ExpressionAttributeNames=attributes,
+            ExpressionAttributeValues=values,
+            ReturnValues="ALL_NEW",
+        )
+        return [] if answer is None else _bounces(answer.get("Attributes", {}), delivery_id.channel)
 
 
 def _key(customer_id: str) -> Any:  # noqa: ANN401 - a key, as every operation types it anew

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from functions import names
+from functions.adapters.conditional_write import updated
 from functions.adapters.items import from_item
-from functions.adapters.transactions import CONDITION_FAILED
 from functions.core.instants import from_text, to_text
 from functions.core.traffic import Gate, Reservation
 
@@ -98,13 +98,7 @@ class DynamoTraffic:
         return moved
 
     def _update(self, channel: Channel, **expression: Any) -> bool:  # noqa: ANN401 - update_item's arguments
-        try:
-            self._client.update_item(TableName=self._table, Key=_key(channel), **expression)
-        except ClientError as error:
-            if error.response["Error"]["Code"] == CONDITION_FAILED:
-                return False
-            raise
-        return True
+        return updated(self._client, TableName=self._table, Key=_key(channel), **expression)
 
 
 def _key(channel: Channel) -> Any:  # noqa: ANN401 - a key, as every operation types it anew

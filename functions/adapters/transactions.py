@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ClientError
 
+from functions.adapters.conditional_write import CONDITION_FAILED
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mypy_boto3_dynamodb import DynamoDBClient
 
 CANCELLED: Final = "TransactionCanceledException"
-CONDITION_FAILED: Final = "ConditionalCheckFailedException"
 CONDITION_FAILED_REASON: Final = "ConditionalCheckFailed"
 # Reasons that pass by themselves: another transaction holds the item, or the table is being throttled.
 PASSING: Final = frozenset({"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"})

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-Instant = datetime
-
 
 def to_text(instant: datetime) -> str:
     """`2026-11-29T20:05:00.123Z`; milliseconds always present, which an index's sort key needs.

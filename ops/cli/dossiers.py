@@ -8,7 +8,7 @@ from datetime import date, datetime
 from typing import Any, Final
 
 from functions import names
-from functions.adapters.items import from_item
+from functions.adapters.customers import customer_records
 from functions.adapters.schedule_rows import endpoint_from_row, profile_from_row
 from functions.core.calendar import WEEK, UnknownTimeZoneError, period_reported, zone
 from functions.core.customer import DIGEST_SCHEDULE, PROFILE, REMINDER_SCHEDULE, WEBHOOK_ENDPOINT, Profile
@@ -128,19 +128,9 @@ def _named(regions: Sequence[RegionDeployment]) -> str:
 
 def _rows(region: RegionDeployment, customer_id: str) -> Iterator[Mapping[str, Any]]:
     """Profile, endpoint and schedules: one range of the partition, which leaves the activity out."""
-    pages = region.dynamodb.get_paginator("query").paginate(
-        TableName=region.customers_table,
-        KeyConditionExpression="#customer_id = :customer_id AND #record BETWEEN :first AND :last",
-        ExpressionAttributeNames={"#customer_id": names.CUSTOMER_ID, "#record": names.RECORD},
-        ExpressionAttributeValues={
-            ":customer_id": {"S": customer_id},
-            ":first": {"S": WEBHOOK_ENDPOINT},
-            ":last": {"S": _AFTER_SCHEDULES},
-        },
-        ConsistentRead=True,
+    return customer_records(
+        region.dynamodb, region.customers_table, customer_id, first=WEBHOOK_ENDPOINT, last=_AFTER_SCHEDULES
     )
-    for page in pages:
-        yield from (from_item(item) for item in page["Items"])
 
 
 def _dossier(region: RegionDeployment, rows: Mapping[str, Mapping[str, Any]], now: datetime) -> Dossier:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 from botocore.exceptions import ClientError
 
 from functions import names
+from functions.adapters.conditional_write import CONDITION_FAILED
 from functions.adapters.items import Plain, from_item, to_item, to_value
 from functions.adapters.ledger import BATCH_GET_LIMIT, TRANSACTION_LIMIT
-from functions.adapters.transactions import CANCELLED, CONDITION_FAILED, cancellation_codes, transact
+from functions.adapters.transactions import CANCELLED, cancellation_codes, transact
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

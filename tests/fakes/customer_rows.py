@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from functions import names
-from functions.adapters.transactions import CONDITION_FAILED
+from functions.adapters.conditional_write import CONDITION_FAILED
 from ops.imports.rows import Key, Refused, Row, RowChange
 
 SHARDS = 2
