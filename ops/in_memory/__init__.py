@@ -1,0 +1,1 @@
+"""The tables and a mailer in memory, for notebooks and tests."""
