@@ -1,4 +1,4 @@
-"""The composer that a channel's consumer has, from that consumer's environment, for it and for whoever looks ahead."""
+"""The composer that a channel's functions have, from their environment, for them and for whoever looks ahead."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
     from mypy_boto3_secretsmanager import SecretsManagerClient
 
-    from functions.adapters.environment import ConsumerEnvironment
+    from functions.adapters.environment import ChannelEnvironment
     from functions.core.ports import Customers
 
 
 def composer_of(
-    environment: ConsumerEnvironment, customers: Customers, secrets_manager: Callable[[], SecretsManagerClient]
+    environment: ChannelEnvironment, customers: Customers, secrets_manager: Callable[[], SecretsManagerClient]
 ) -> Composer:
     """Return a composer for the environment's channel. Nothing is read yet."""
     return Composer(
@@ -34,7 +34,7 @@ def composer_of(
 
 
 def _unsubscribe_links(
-    environment: ConsumerEnvironment, secrets_manager: Callable[[], SecretsManagerClient]
+    environment: ChannelEnvironment, secrets_manager: Callable[[], SecretsManagerClient]
 ) -> UnsubscribeLinks | None:
     if environment.unsubscribe_url is None or environment.unsubscribe_keys is None:
         return None

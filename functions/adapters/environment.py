@@ -173,11 +173,10 @@ class InboundEnvironment(Environment):
     backoff_s: Pauses
 
 
-class ConsumerEnvironment(CommonEnvironment):
-    """What a channel's consumer needs."""
+class ChannelEnvironment(CommonEnvironment):
+    """What the functions need that send a channel's deliveries."""
 
     channel: Channel
-    queue_url: str = Field(min_length=1)
     provider: str
     provider_options: str = "{}"
     sender: str = Field(repr=False)  # empty for webhooks: who sent one is told by its signature
@@ -212,3 +211,15 @@ class ConsumerEnvironment(CommonEnvironment):
     def choice(self) -> ProviderChoice:
         """The channel's provider."""
         return ProviderChoice(self.provider, self.provider_options, self.send_timeout_s)
+
+
+class ConsumerEnvironment(ChannelEnvironment):
+    """What a channel's consumer needs, which takes its messages off a queue."""
+
+    queue_url: str = Field(min_length=1)
+
+
+class WorkerEnvironment(ChannelEnvironment):
+    """What a channel's worker needs, at which an HTTP queue pushes jobs. Without a secret AWS IAM lets them in."""
+
+    signing_secret: str | None = Field(default=None, min_length=1, repr=False)  # the name of the secret

@@ -26,9 +26,9 @@ class Backoff:
         """How often a message may be received before SQS moves it to the dead-letter queue."""
         return len(self.pauses_s) + 1
 
-    def is_last(self, receive_count: int) -> bool:
-        """Whether no further receive is allowed."""
-        return receive_count >= self.receives
+    def is_last(self, receive_count: int | None) -> bool:
+        """Whether no further receive is allowed. Where nobody counts them there is always another one."""
+        return receive_count is not None and receive_count >= self.receives
 
     def pause_s(self, receive_count: int) -> int:
         """Seconds until the message may be seen again; 0 after the last receive, so that SQS moves it at once."""

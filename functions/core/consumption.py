@@ -1,4 +1,4 @@
-"""What a channel's consumer does with one message. The message only says where to look; the row decides."""
+"""What is done with one message, whatever brought it. The message only says where to look; the row decides."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ ON_ITS_WAY: Final = timedelta(seconds=60)  # how long after its last possible st
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """One message as it came off the queue."""
+    """One message as it came off the queue. `receive_count` None: it came from where nobody counts."""
 
     body: str
-    receive_count: int
+    receive_count: int | None
     send_until: datetime  # a send that has not begun by then would not end within the invocation
 
 
@@ -59,10 +59,14 @@ class Note(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Disposition:
-    """What to do with the message: finished with, or back on the queue in `visible_in_s` seconds."""
+    """What to do with the message: finished with, or back on the queue in `visible_in_s` seconds.
+
+    `again_at` is when a delivery that waits for its time comes back by itself, without this message.
+    """
 
     note: Note
     visible_in_s: int | None = None
+    again_at: datetime | None = None
     delivery: Delivery | None = None
     outcome: Outcome | None = None
     skip_reason: SkipReason | None = None
@@ -164,8 +168,9 @@ class Consumer:
 
     def _put_off(self, row: Delivery, until: datetime, note: Note) -> Disposition:
         # The message is done with: waiting in the queue would use up its receives. The reconciler brings the row back.
-        self.ledger.write(row, put_off(row, until=until))
-        return Disposition(note, delivery=row)
+        after = put_off(row, until=until)
+        self.ledger.write(row, after)
+        return Disposition(note, delivery=row, again_at=after.next_attempt_at)
 
     def _send(self, row: Delivery, received: Received) -> Disposition:
         asked_at = self.clock()
@@ -195,7 +200,7 @@ class Consumer:
 
     def _attempt(self, row: Delivery, composed: Envelope, received: Received) -> Disposition:
         last = self.backoff.is_last(received.receive_count)
-        pause = self.backoff.pause_s(received.receive_count)
+        pause = self._pause_s(row, received)
         try:
             outcome = self.sender.send(row, composed, pause_s=None if last else pause)
         except InFlightError as error:
@@ -205,10 +210,18 @@ class Consumer:
         self._move_gate(outcome)
         rule = ruling(outcome.outcome, self.guarantee.at(self.clock(), in_doubt_since=row.in_doubt_since))
         if rule.message is Acknowledgement.DONE:
-            return Disposition(Note.SETTLED, delivery=row, outcome=outcome)
+            again_at = outcome.retry_at or self.clock() + timedelta(seconds=rule.pause_s)
+            waits = rule.status is Status.RETRYABLE
+            return Disposition(Note.SETTLED, delivery=row, outcome=outcome, again_at=again_at if waits else None)
         if outcome.retry_at is not None and not last:
             pause = max(pause, ceil((outcome.retry_at - self.clock()).total_seconds()))
         return Disposition(Note.FAILED, visible_in_s=pause, delivery=row, outcome=outcome)
+
+    def _pause_s(self, row: Delivery, received: Received) -> int:
+        if received.receive_count is not None:
+            return self.backoff.pause_s(received.receive_count)
+        # Nobody counts but the row: the pauses grow with its attempts, and only its expiry says which was the last.
+        return self.backoff.pause_s(min(row.attempt + 1, len(self.backoff.pauses_s)))
 
     def _move_gate(self, outcome: Outcome) -> None:
         rule = ruling(outcome.outcome, self.guarantee.dedupe)
@@ -223,7 +236,8 @@ def _early(row: Delivery, now: datetime) -> Disposition | None:
     if row.next_attempt_at is None or row.next_attempt_at <= now:
         return None
     wait = ceil((row.next_attempt_at - now).total_seconds())
-    return Disposition(Note.EARLY, visible_in_s=wait if wait <= WAITED_FOR_S else None, delivery=row)
+    visible_in_s = wait if wait <= WAITED_FOR_S else None
+    return Disposition(Note.EARLY, visible_in_s=visible_in_s, delivery=row, again_at=row.next_attempt_at)
 
 
 def _in_flight(row: Delivery, lease_until: datetime | None, now: datetime) -> Disposition:

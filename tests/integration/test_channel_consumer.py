@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from functions.core.composition import Composer
 from functions.core.delivery import Delivery, FailureClass, Status
 from functions.core.identity import Channel
 from functions.core.message import DeliveryMessage
@@ -167,15 +168,14 @@ def test_two_lambdas_that_read_the_row_before_either_claims_it_send_once(
     scene.send()
     scene.put_message()
     (first, second) = (scene.poller.receive() or {})["Records"]
-    composer = scene.poller.handler.__self__._consumer.composer  # type: ignore[attr-defined]
-    compose = type(composer).compose
+    compose = Composer.compose
 
     def the_other_lambda_is_quicker(self: Any, *asked: Any) -> Any:
-        monkeypatch.setattr(type(composer), "compose", compose)
+        monkeypatch.setattr(Composer, "compose", compose)
         scene.another_poller.invoke({"Records": [second]})
         return compose(self, *asked)
 
-    monkeypatch.setattr(type(composer), "compose", the_other_lambda_is_quicker)
+    monkeypatch.setattr(Composer, "compose", the_other_lambda_is_quicker)
     assert scene.poller.invoke({"Records": [first]}) == {"batchItemFailures": []}
     assert len(scene.provider.accepted) == 1
     assert scene.row().attempt == 1
@@ -187,16 +187,15 @@ def test_a_row_that_failed_and_was_left_waiting_between_look_and_claim_is_no_fau
     scene.send()
     scene.put_message()
     (first, second) = (scene.poller.receive() or {})["Records"]
-    composer = scene.poller.handler.__self__._consumer.composer  # type: ignore[attr-defined]
-    compose = type(composer).compose
+    compose = Composer.compose
     scene.provider.will(BUSY)
 
     def the_other_lambda_is_quicker(self: Any, *asked: Any) -> Any:
-        monkeypatch.setattr(type(composer), "compose", compose)
+        monkeypatch.setattr(Composer, "compose", compose)
         scene.another_poller.invoke({"Records": [second]})
         return compose(self, *asked)
 
-    monkeypatch.setattr(type(composer), "compose", the_other_lambda_is_quicker)
+    monkeypatch.setattr(Composer, "compose", the_other_lambda_is_quicker)
     assert failures(scene.poller.invoke({"Records": [first]})) == 1
     assert (scene.row().status, scene.row().attempt) == (Status.RETRYABLE, 1)
     assert [line["message"] for line in log_lines(log)] == ["delivery.attempted", "message.in_flight"]
@@ -423,7 +422,7 @@ def test_refused_credentials_halt_the_channel_and_lose_nothing(scene: Scene) -> 
     assert scene.reconcile()["halted"] == ["email"]
     assert scene.poller.poll() is None
     assert {row.status for row in scene.region.deliveries().values()} == {Status.RETRYABLE}
-    traffic = scene.poller.handler.__self__._lane._traffic  # type: ignore[attr-defined]
+    traffic = scene.poller.handler.__self__._work._lane._traffic  # type: ignore[attr-defined]
     traffic.resume(EMAIL)
     scene.reconcile()
     assert scene.wait_and_poll(SECOND) == {"batchItemFailures": []}

@@ -115,7 +115,8 @@ def test_a_preview_is_to_the_byte_what_the_consumer_would_hand_over(
 ) -> None:
     viewer.region.add(a_profile(locale="de"), an_activity())
     viewer.consumers.changed |= unsubscribe_environment()
-    sent = functions.email.consumer._consumer.composer.compose(a_delivery(), Moment(viewer.clock(), viewer.clock()))
+    composer = functions.email.consumer._work.consumer.composer
+    sent = composer.compose(a_delivery(), Moment(viewer.clock(), viewer.clock()))
     for form in ("html", "txt"):
         viewer.sees("--out", str(tmp_path / f"digest.{form}"))
         assert (tmp_path / f"digest.{form}").read_text("utf-8") == (sent.html if form == "html" else sent.text)

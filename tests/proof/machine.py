@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from functions.adapters.channel_consumer import ChannelConsumer
+from functions.adapters.channel_work import ChannelWork
 from functions.adapters.idempotent_sender import IdempotentSender
 from functions.core.backoff import Backoff
 from functions.core.composition import Composer
@@ -499,7 +500,7 @@ class Deliveries(RuleBasedStateMachine):
             clock=self.clock,
         )
         visibility = cast("Any", Visibility(letter, self.clock))
-        return ChannelConsumer(consumer, sender, lane, visibility, time_per_record_s=7)
+        return ChannelConsumer(ChannelWork(consumer, sender, lane, time_per_message_s=7), visibility)
 
     def _sleep(self, seconds: float) -> None:
         self.move_to(self.now + timedelta(seconds=seconds))
