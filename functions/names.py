@@ -40,6 +40,11 @@ CONSENT_ATTRIBUTES: Final = tuple(
     for what in ("", "_at", "_by")
 )
 
+# Attributes of what is remembered of somebody who was erased: since when, and which topics are not wanted.
+LEFT_SINCE: Final = "since"
+LEFT_OPTED_OUT: Final = "opted_out"
+LEFT_ATTRIBUTES: Final = (LEFT_SINCE, LEFT_OPTED_OUT)
+
 # Index `attention` of the deliveries table: open rows, and rows that wait for a person.
 ATTENTION_INDEX: Final = "attention"
 ATTENTION: Final = "attention"  # "<why>#<channel>#<shard>"
@@ -74,6 +79,7 @@ ENV_SITE_URL: Final = "SITE_URL"
 ENV_UNSUBSCRIBE_URL: Final = "UNSUBSCRIBE_URL"
 ENV_UNSUBSCRIBE_KEYS: Final = "UNSUBSCRIBE_KEYS"  # names a secret: the key ring that signs unsubscribe links
 ENV_NUMBER_KEYS: Final = "NUMBER_KEYS"  # names a secret: the key ring that hashes phone numbers
+ENV_OPT_OUT_KEYS: Final = "OPT_OUT_KEYS"  # names a secret: the key ring that opt-outs are remembered under
 ENV_QUIET_HOURS: Final = "QUIET_HOURS"  # "21:00-08:00" in the customer's zone; empty for a channel without
 ENV_RECIPIENTS: Final = "RECIPIENTS"  # JSON: null for everybody, or the addresses that may be written to
 ENV_ATTENTION_AFTER_S: Final = "ATTENTION_AFTER_S"
@@ -85,6 +91,7 @@ ENV_RECEIPTS_QUEUE_URL: Final = "RECEIPTS_QUEUE_URL"
 ENV_SOFT_BOUNCES: Final = "SOFT_BOUNCES"
 ENV_SOFT_BOUNCE_WINDOW_S: Final = "SOFT_BOUNCE_WINDOW_S"
 ENV_WEBHOOK_SECRET: Final = "WEBHOOK_SECRET"  # noqa: S105 - the name of one, in Secrets Manager
+ENV_SIGNING_SECRET: Final = "SIGNING_SECRET"  # noqa: S105 - the name of one: jobs pushed to a worker are signed with it
 ENV_DISABLE_AFTER_S: Final = "DISABLE_AFTER_S"  # of failures only, until a customer's endpoint is called no more
 ENV_RECEIPT_CHANNELS: Final = "RECEIPT_CHANNELS"  # channels whose provider tells what became of messages: "email,sms"
 ENV_RECEIPT_SILENCE_S: Final = "RECEIPT_SILENCE_S"
@@ -125,6 +132,7 @@ OUTPUT_UNSUBSCRIBE_FUNCTION: Final = "UnsubscribeFunction"
 OUTPUT_UNSUBSCRIBE_URL: Final = "UnsubscribeUrl"
 OUTPUT_UNSUBSCRIBE_KEYS: Final = "UnsubscribeKeys"
 OUTPUT_NUMBER_KEYS: Final = "NumberKeys"
+OUTPUT_OPT_OUT_KEYS: Final = "OptOutKeys"
 OUTPUT_INBOUND_TOPIC: Final = "InboundTopic"
 OUTPUT_INBOUND_FUNCTION: Final = "InboundFunction"
 OUTPUT_INBOUND_QUEUE: Final = "InboundQueue"
@@ -149,6 +157,16 @@ def dead_letter_queue_output(channel: str) -> str:
 def consumer_output(channel: str) -> str:
     """Output with a channel's consumer function name: `EmailConsumer`."""
     return f"{channel.capitalize()}Consumer"
+
+
+def worker_output(channel: str) -> str:
+    """Output with the name of a channel's worker function: `EmailWorker`."""
+    return f"{channel.capitalize()}Worker"
+
+
+def worker_url_output(channel: str) -> str:
+    """Output with the address at which a channel's worker takes jobs: `EmailWorkerUrl`."""
+    return f"{channel.capitalize()}WorkerUrl"
 
 
 def stack_name(data_region: str) -> str:

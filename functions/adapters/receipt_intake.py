@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -13,6 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from functions import names
 from functions.adapters.counts import Counts
+from functions.adapters.function_url import method_of, raw_body
 from functions.adapters.secrets import SecretError
 from functions.adapters.telemetry import logger
 from functions.adapters.webhook_signatures import SignedRequests, UnusableSecretError, message_id
@@ -57,12 +56,12 @@ class ReceiptIntake:
         return {"statusCode": int(verdict.status), "headers": {"cache-control": "no-store"}}
 
     def _judge(self, request: Mapping[str, Any]) -> Verdict:
-        if request["requestContext"]["http"]["method"] != "POST":
+        if method_of(request) != "POST":
             return Verdict(HTTPStatus.METHOD_NOT_ALLOWED, "not_a_post")
         if len(request.get("body") or "") > LARGEST_BODY * 4 // 3:
             return Verdict(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too_large")
         headers = request.get("headers", {})
-        body = _raw(request)
+        body = raw_body(request)
         try:
             genuine = body is not None and SignedRequests(self._secrets()).is_genuine(body, headers)
         except (SecretError, UnusableSecretError) as error:
@@ -83,17 +82,6 @@ class ReceiptIntake:
             logger.error("webhook.not_stored", extra={"error": type(error).__name__})
             return Verdict(HTTPStatus.SERVICE_UNAVAILABLE, "not_stored")
         return Verdict(HTTPStatus.NO_CONTENT, "stored")
-
-
-def _raw(request: Mapping[str, Any]) -> bytes | None:
-    """The bytes as they were sent, which are what was signed; None if they cannot be had."""
-    text = request.get("body") or ""
-    if not request.get("isBase64Encoded"):
-        return str(text).encode()
-    try:
-        return base64.b64decode(text, validate=True)
-    except binascii.Error:
-        return None
 
 
 def _json(body: bytes) -> Any:  # noqa: ANN401 - whatever the JSON says

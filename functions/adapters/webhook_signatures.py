@@ -1,4 +1,4 @@
-"""Standard Webhooks signatures of an email provider's requests, over the bytes as they came."""
+"""Standard Webhooks signatures of requests to our function URLs, over the bytes as they came."""
 
 from __future__ import annotations
 

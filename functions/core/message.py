@@ -57,7 +57,7 @@ def read_message(body: str, *, channel: Channel) -> tuple[DeliveryMessage, Deliv
     except InvalidIdError as error:
         raise PoisonError(str(error)) from None
     if message.channel is not channel or delivery_id.channel is not channel:
-        msg = f"channel: this is the {channel} queue"
+        msg = f"channel: only {channel} is taken here"
         raise PoisonError(msg)
     return message, delivery_id
 

@@ -1,0 +1,1 @@
+"""Takes a channel's jobs one request at a time, from a managed HTTP queue that pushes them."""
