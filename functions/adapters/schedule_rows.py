@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import time
+from datetime import datetime, time
 from typing import TYPE_CHECKING, Any
 
 from functions import names
@@ -15,9 +15,11 @@ from functions.core.customer import (
     ActivityKind,
     Consent,
     DigestSchedule,
+    Obsolete,
     Profile,
     ReminderSchedule,
     Schedule,
+    WallTime,
 )
 from functions.core.identity import Channel, Topic, shard_of
 from functions.core.instants import from_text, to_text
@@ -25,7 +27,6 @@ from functions.core.webhook_endpoint import DisabledBecause, Health, SigningSecr
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from datetime import datetime
 
     from functions.adapters.items import Plain
 
@@ -50,12 +51,15 @@ def schedule_to_row(schedule: Schedule, *, shards: int) -> dict[str, Plain]:
             "local_time": schedule.local_time.isoformat("minutes"),
             "time_zone": schedule.time_zone,
         }
+    local = schedule.due_local
     return row | {
         "event_id": schedule.event_id,
         "due_at": to_text(schedule.next_run_at),
+        "due_local": None if local is None else local.shown.isoformat(timespec="minutes"),
+        "time_zone": None if local is None else local.time_zone,
         "expires_at": to_text(schedule.expires_at),
         "subject": schedule.subject,
-        "cancelled": schedule.cancelled,
+        "obsolete": schedule.obsolete,
     }
 
 
@@ -78,8 +82,14 @@ def schedule_from_row(row: Mapping[str, Any]) -> Schedule:
         next_run_at=from_text(row["due_at"]),
         expires_at=from_text(row["expires_at"]),
         subject=row["subject"],
-        cancelled=row.get("cancelled", False),
+        due_local=wall_time_from_row(row),
+        obsolete=Obsolete(row["obsolete"]) if "obsolete" in row else None,
     )
+
+
+def wall_time_from_row(row: Mapping[str, Any]) -> WallTime | None:
+    """Return the local time at which a reminder is due; None where it is due at an instant."""
+    return WallTime(datetime.fromisoformat(row["due_local"]), row["time_zone"]) if "due_local" in row else None
 
 
 def profile_to_row(profile: Profile) -> dict[str, Plain]:

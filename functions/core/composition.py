@@ -123,8 +123,10 @@ class Composer:
         reason = self._reason_to_skip(delivery, profile)
         if reason is not None or profile is None:
             return reason or SkipReason.INACTIVE
-        if reminder is None or reminder.cancelled:
+        if reminder is None:
             return SkipReason.CANCELLED
+        if reminder.obsolete is not None:
+            return SkipReason(reminder.obsolete)
         if (wait := self._wait(delivery, profile, moment)) is not None:
             return wait
         channel = delivery.delivery_id.channel

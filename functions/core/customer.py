@@ -7,6 +7,8 @@ from datetime import datetime, time
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from functions.core.calendar import at_local, zone
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -34,6 +36,13 @@ class ActivityKind(StrEnum):
     ORDER = "order"
     PRICE_DROP = "price_drop"
     MESSAGE = "message"
+
+
+class Obsolete(StrEnum):
+    """Why a reminder is not to be sent any more."""
+
+    CANCELLED = "cancelled"
+    PAID = "paid"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +80,20 @@ class DigestSchedule:
 
 
 @dataclass(frozen=True, slots=True)
+class WallTime:
+    """A time as clocks show it where the customer lives, and the zone in which it was last looked up."""
+
+    shown: datetime  # without a zone
+    time_zone: str
+
+    def instant(self) -> datetime:
+        """Return the one instant that it means (`calendar.at_local`). Raises UnknownTimeZoneError."""
+        return at_local(self.shown.date(), self.shown.time(), zone(self.time_zone))
+
+
+@dataclass(frozen=True, slots=True)
 class ReminderSchedule:
-    """A reminder that falls due once."""
+    """A reminder that falls due once: at an instant, or at a local time, whose instant is `next_run_at`."""
 
     customer_id: str
     event_id: str
@@ -80,7 +101,8 @@ class ReminderSchedule:
     next_run_at: datetime
     expires_at: datetime
     subject: str = field(default="", repr=False)
-    cancelled: bool = False
+    due_local: WallTime | None = None
+    obsolete: Obsolete | None = None
 
     @property
     def record(self) -> str:

@@ -38,6 +38,7 @@ class SkipReason(StrEnum):
     QUIET = "quiet"
     TOO_LATE = "too_late"
     CANCELLED = "cancelled"
+    PAID = "paid"
     NOT_ON_ALLOW_LIST = "not_on_allow_list"
     ENDPOINT_DISABLED = "endpoint_disabled"
 

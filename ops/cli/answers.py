@@ -21,6 +21,7 @@ SKIPPED_BECAUSE: Final[Mapping[SkipReason, str]] = {
     SkipReason.QUIET: "it fell into the customer's quiet hours for too long",
     SkipReason.TOO_LATE: "it came too late",
     SkipReason.CANCELLED: "the reminder was cancelled",
+    SkipReason.PAID: "the order was paid before the reminder was sent",
     SkipReason.ENDPOINT_DISABLED: "the endpoint is disabled; see `digest webhooks show --customer ID`",
     SkipReason.NOT_ON_ALLOW_LIST: "this deployment sends to the addresses in its settings' `recipients` only",
 }

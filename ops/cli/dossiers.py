@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from functions import names
 from functions.adapters.customers import customer_records
-from functions.adapters.schedule_rows import endpoint_from_row, profile_from_row
+from functions.adapters.schedule_rows import endpoint_from_row, profile_from_row, wall_time_from_row
 from functions.core.calendar import WEEK, UnknownTimeZoneError, period_reported, zone
 from functions.core.customer import DIGEST_SCHEDULE, PROFILE, REMINDER_SCHEDULE, WEBHOOK_ENDPOINT, Profile
 from functions.core.delivery import Delivery
@@ -182,19 +182,24 @@ def _digest(row: Mapping[str, Any]) -> ScheduleOnRecord:
 
 
 def _reminder(row: Mapping[str, Any], now: datetime) -> ScheduleOnRecord:
-    if row.get("cancelled", False):
-        state = "cancelled"
+    if "obsolete" in row:
+        state = row["obsolete"]
     elif names.NEXT_RUN_AT not in row:
         state = "planned"
     else:
         state = "waits for the planner" if from_text(row[names.NEXT_RUN_AT]) <= now else "waits"
     return ScheduleOnRecord(
         what=f"reminder {row['event_id']}",
-        when=f"due {utc(from_text(row['due_at']))}",
+        when=f"due {_due(row)}",
         channels=tuple(row["channels"]),
         next_run_at=_next_run(row),
         state=state,
     )
+
+
+def _due(row: Mapping[str, Any]) -> str:
+    local = wall_time_from_row(row)
+    return utc(from_text(row["due_at"])) if local is None else f"{local.shown:%Y-%m-%d %H:%M} {local.time_zone}"
 
 
 # --- the customer's deliveries ----------------------------------------------------------------------------------------

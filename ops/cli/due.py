@@ -78,9 +78,10 @@ def _what(schedule: Schedule) -> str:
 
 
 def _local(schedule: Schedule) -> str:
-    if not isinstance(schedule, DigestSchedule):
+    local = schedule if isinstance(schedule, DigestSchedule) else schedule.due_local
+    if local is None:
         return ""
     try:
-        return f"{schedule.next_run_at.astimezone(zone(schedule.time_zone)):%a %H:%M %Z}"
+        return f"{schedule.next_run_at.astimezone(zone(local.time_zone)):%a %H:%M %Z}"
     except UnknownTimeZoneError:
         return "unknown zone"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final, Self
 
 from pydantic import Field, model_validator
@@ -33,6 +34,7 @@ from functions.core.webhook_endpoint import SigningSecret
 from ops.imports import fields
 from ops.imports.fields import CUSTOMER_ID, DATA_REGION, Fields, checked, one_of, or_empty, reads
 from ops.imports.lines import Columns, Form, read_lines
+from ops.imports.reminders import moved_reminder
 from ops.imports.report import BadLine, ImportReport
 from ops.imports.rows import Key, RowChange
 from ops.imports.writing import write_entries
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
 
     from functions.core.ports import Clock
     from ops.imports.rows import Row
-    from ops.imports.writing import Destinations, Progress
+    from ops.imports.writing import Destination, Destinations, Progress
 
 COLUMNS: Final = Columns(
     required=("customer_id", "data_region", "time_zone"),
@@ -113,12 +115,12 @@ class WeeklyPlan:
 
 @dataclass(frozen=True, slots=True)
 class CustomerEntry:
-    """A customer's line, and the changes that it asks for. `number_hash` is that of the line's data region."""
+    """A customer's line, and the changes that it asks for. `destination` is that of the line's data region."""
 
     number: int
     line: CustomerLine = field(repr=False)
     now: datetime
-    number_hash: Callable[[str], str]
+    destination: Callable[[], Destination]  # of a region that may not exist: asked for when the line is found good
     reads: bool = True
 
     @property
@@ -146,7 +148,15 @@ class CustomerEntry:
             # Made once, with the first address, and kept whatever becomes of it: receivers know their secret by now.
             made = secrets_to_row([SigningSecret(new_secret())])
             changed.append(RowChange(self.keys[2], put={"secrets": made}, new=True))
+        if profile is not None and profile["time_zone"] != self.line.time_zone:
+            changed.extend(self._reminders())
         return changed
+
+    def _reminders(self) -> Iterator[RowChange]:
+        """Reminders at a local time that have not been planned, moved to the line's zone."""
+        for key, reminder in self.destination().rows.reminders(self.line.customer_id).items():
+            if "due_local" in reminder and names.NEXT_RUN_AT in reminder:
+                yield moved_reminder(key, reminder, self.line.time_zone)
 
     def _addresses(self, profile: Row | None) -> dict[str, str]:
         known: Mapping[str, str] = (profile or {}).get("addresses", {})
@@ -183,7 +193,7 @@ class CustomerEntry:
 
     def _number_hash(self, addresses: Mapping[str, str]) -> str | None:
         number = addresses.get(str(Channel.SMS))
-        return None if number is None else self.number_hash(number)
+        return None if number is None else self.destination().number_hash(number)
 
     def _plan(self, schedule: Row | None) -> WeeklyPlan | None:
         """The plan that the line asks for; on record, with the line's zone, where it does not speak of one."""
@@ -315,9 +325,4 @@ def _entries(
         if isinstance(read, BadLine):
             yield read
         else:
-            yield CustomerEntry(line.number, read, now, _number_hash_in(deployment, read.data_region))
-
-
-def _number_hash_in(deployment: Destinations, data_region: str) -> Callable[[str], str]:
-    """Return the hash of a data region that may not exist: it is asked for when the line is found good."""
-    return lambda number: deployment.region(data_region).number_hash(number)
+            yield CustomerEntry(line.number, read, now, partial(deployment.region, read.data_region))

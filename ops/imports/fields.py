@@ -178,6 +178,13 @@ def instant(text: str) -> datetime:
         raise ValueError from None
 
 
+def wall_time(text: str) -> datetime:
+    """`YYYY-MM-DDTHH:MM` of this century, as clocks show it, without a zone. Raises ValueError."""
+    if not re.fullmatch(r"20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}", text):
+        raise ValueError
+    return datetime.fromisoformat(text)
+
+
 def one_line(text: str) -> str:
     """Text without line breaks and control characters, not longer than LONGEST_TITLE. Raises ValueError."""
     if not text or len(text) > LONGEST_TITLE or not text.isprintable():
@@ -188,5 +195,6 @@ def one_line(text: str) -> str:
 CUSTOMER_ID: Final = an_id("customer_id")
 DATA_REGION: Final = reads(str.lower, "must name a data region")
 INSTANT_EXPECTED: Final = "must be an ISO 8601 time with its offset, such as 2026-11-29T20:05:00Z"
+WALL_TIME_EXPECTED: Final = "must be a local time such as 2026-12-01T09:00; a time with its offset goes into due_at"
 CHANNELS_EXPECTED: Final = f"must list channels out of {', '.join(Channel)}, such as email,sms"
 ONE_LINE_EXPECTED: Final = f"must be one line of 1 to {LONGEST_TITLE} characters"

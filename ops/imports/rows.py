@@ -11,9 +11,11 @@ from botocore.exceptions import ClientError
 
 from functions import names
 from functions.adapters.conditional_write import CONDITION_FAILED
+from functions.adapters.customers import customer_records
 from functions.adapters.items import Plain, from_item, to_item, to_value
 from functions.adapters.ledger import BATCH_GET_LIMIT, TRANSACTION_LIMIT
 from functions.adapters.transactions import CANCELLED, cancellation_codes, transact
+from functions.core.customer import REMINDER_SCHEDULE
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -46,6 +48,7 @@ class RowChange:
         expected: the condition: attributes as they were read, None for one that was not there.
         new: the row was not there when it was read; it is written whole, unless there is one by now.
         replaces: the row is written whole, whatever was there.
+        first: the customer's other rows are written only once this one has been.
     """
 
     key: Key
@@ -54,6 +57,7 @@ class RowChange:
     expected: Row = field(default_factory=dict, repr=False)
     new: bool = False
     replaces: bool = False
+    first: bool = False
 
     def changes_anything(self, held: Row | None) -> bool:
         """Whether a row as it was read would differ afterwards."""
@@ -84,6 +88,10 @@ class Rows(Protocol):
         """Read rows consistently; keys without a row are left out."""
         ...
 
+    def reminders(self, customer_id: str) -> Mapping[Key, Row]:
+        """Read all reminders of a customer consistently."""
+        ...
+
     def write(self, changes: Sequence[RowChange]) -> Sequence[Refused]:
         """Write what can be written, and return the rest."""
         ...
@@ -109,6 +117,13 @@ class DynamoRows:
                     rows[row[names.CUSTOMER_ID], row[names.RECORD]] = row
                 wanted = answer.get("UnprocessedKeys")
         return rows
+
+    def reminders(self, customer_id: str) -> Mapping[Key, Row]:
+        """Read all reminders of a customer; event ids hold nothing that comes after "~"."""
+        found = customer_records(
+            self._client, self._table, customer_id, first=REMINDER_SCHEDULE, last=f"{REMINDER_SCHEDULE}~"
+        )
+        return {(customer_id, row[names.RECORD]): row for row in found}
 
     def write(self, changes: Sequence[RowChange]) -> Sequence[Refused]:
         """Write a hundred changes in a transaction. One that is cancelled is done again in halves, down to one change.

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from functions.adapters.ledger import TRANSACTION_LIMIT
 from ops.imports.report import BadLine, ImportReport, LineRefusedError
-from ops.imports.rows import Key, Row, RowChange, Rows
+from ops.imports.rows import Key, Refused, Row, RowChange, Rows
 
 WRITERS: Final = 4  # batches on their way at once; a person's laptop against an on-demand table
 TRIES: Final = 5  # reads and writes of a line whose row somebody else keeps changing
@@ -206,13 +206,12 @@ def _write_once(
             ]
         except LineRefusedError as error:
             done.bad.append(BadLine(entry.number, str(error)))
-    refused = destination.rows.write([change for changes in asked.values() for change in changes])
-    codes = {one.change.key: one for one in refused}
+    refused = _write_in_order([change for changes in asked.values() for change in changes], destination.rows)
     overtaken: list[Entry] = []
     for entry in entries:
         if entry.number not in asked:
             continue
-        troubles = [codes[key] for key in entry.keys if key in codes]
+        troubles = [refused[change.key] for change in asked[entry.number] if change.key in refused]
         if not troubles:
             done.kept += 1
             done.unchanged += not asked[entry.number]
@@ -222,3 +221,11 @@ def _write_once(
             code = next(one.code for one in troubles if not one.overtaken)
             done.bad.append(BadLine(entry.number, f"was not kept (DynamoDB: {code}); import the line again"))
     return overtaken
+
+
+def _write_in_order(changes: Sequence[RowChange], rows: Rows) -> Mapping[Key, Refused]:
+    """Write what comes first, and then the rest, but nothing more of a customer of whom something was refused."""
+    refused = list(rows.write([change for change in changes if change.first]))
+    held_up = {one.change.key[0] for one in refused}
+    refused += rows.write([change for change in changes if not change.first and change.key[0] not in held_up])
+    return {one.change.key: one for one in refused}

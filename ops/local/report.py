@@ -43,6 +43,7 @@ REASON_WORDS: Final[Mapping[str, str]] = {
     SkipReason.QUIET: "it was night there",
     SkipReason.TOO_LATE: "its time had passed",
     SkipReason.CANCELLED: "it was called off",
+    SkipReason.PAID: "the order had been paid",
     SkipReason.NOT_ON_ALLOW_LIST: "the address is not on this deployment's list",
 }
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from functions import names
 from functions.adapters.conditional_write import CONDITION_FAILED
+from functions.core.customer import REMINDER_SCHEDULE
 from ops.imports.rows import Key, Refused, Row, RowChange
 
 SHARDS = 2
@@ -30,6 +31,13 @@ class FakeRows:
 
     def read(self, keys: Sequence[Key]) -> Mapping[Key, Row]:
         return {key: dict(self.held[key]) for key in keys if key in self.held}
+
+    def reminders(self, customer_id: str) -> Mapping[Key, Row]:
+        return {
+            key: dict(row)
+            for key, row in self.held.items()
+            if key[0] == customer_id and key[1].startswith(REMINDER_SCHEDULE)
+        }
 
     def write(self, changes: Sequence[RowChange]) -> Sequence[Refused]:
         if (interfere := self.before_write) is not None:

@@ -7,7 +7,16 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final
 
-from functions.core.customer import Activity, ActivityKind, Consent, DigestSchedule, Profile, ReminderSchedule
+from functions.core.customer import (
+    Activity,
+    ActivityKind,
+    Consent,
+    DigestSchedule,
+    Obsolete,
+    Profile,
+    ReminderSchedule,
+    WallTime,
+)
 from functions.core.delivery import Delivery, Failure, FailureClass, Status
 from functions.core.identity import Channel, DeliveryId, Topic
 from functions.core.outcome import Outcome, OutcomeClass
@@ -66,7 +75,8 @@ def a_reminder(
     *,
     subject: str = "Pay invoice 9",
     next_run_at: datetime = SUNDAY_EVENING,
-    cancelled: bool = False,
+    due_local: WallTime | None = None,
+    obsolete: Obsolete | None = None,
 ) -> ReminderSchedule:
     return ReminderSchedule(
         customer_id=customer_id,
@@ -75,7 +85,8 @@ def a_reminder(
         next_run_at=next_run_at,
         expires_at=next_run_at + EXPIRES_AFTER,
         subject=subject,
-        cancelled=cancelled,
+        due_local=due_local,
+        obsolete=obsolete,
     )
 
 

@@ -101,6 +101,35 @@ def test_a_reminder_is_imported_planned_and_not_planned_again(desk: Desk, people
     assert len(desk.us.deliveries()) == 1
 
 
+LOCAL = """\
+customer_id,data_region,event_id,due_local,expires_after_hours,channels,subject,obsolete
+c-1,us,inv-1,2026-11-30T09:00,12,email,Pay,
+c-1,us,inv-2,2026-11-30T09:00,,email,Pay,
+"""
+
+
+def test_a_customer_who_moves_is_reminded_once_and_by_the_new_clock(desk: Desk, people: Path, tmp_path: Path) -> None:
+    file = tmp_path / "reminders.csv"
+    file.write_text(LOCAL)
+    desk.digest("customers", "import", str(people))
+    assert desk.digest("reminders", "import", str(file)).out == "2 reminders kept: 2 in us\n"
+    assert "2026-11-30 14:00:00  Mon 09:00 EST" in desk.digest("due", "--region", "us").out
+    people.write_text(PEOPLE.replace("America/New_York", "America/Los_Angeles"))
+    desk.digest("customers", "import", str(people))
+    assert "2026-11-30 17:00:00  Mon 09:00 PST" in desk.digest("due", "--region", "us").out
+    file.write_text(LOCAL.replace("12,email,Pay,", "12,email,Pay,paid"))
+    desk.digest("reminders", "import", str(file))
+    shown = desk.digest("show", "--customer", "c-1").out
+    assert "reminder inv-1: due 2026-11-30 09:00 America/Los_Angeles, email; paid" in shown
+    assert "reminder inv-2: due 2026-11-30 09:00 America/Los_Angeles, email; waits" in shown
+    desk.clock.move_to(from_text("2026-11-30T17:00:00Z"))
+    for _ in range(2):
+        desk.digest("plan", "--region", "us")
+    reminders = [one for name, one in desk.us.deliveries().items() if name.startswith("reminder:")]
+    assert [str(one.delivery_id) for one in reminders] == ["reminder:c-1:inv-2:email"]
+    assert reminders[0].expires_at == from_text("2026-12-01T17:00:00Z")
+
+
 def test_hundreds_of_customers_are_written_in_whole_transactions(desk: Desk, tmp_path: Path) -> None:
     file = tmp_path / "people.csv"
     rows = [f"c-{n},{'us' if n % 2 else 'eu'},UTC,c{n}@example.com,tue,08:00" for n in range(330)]

@@ -13,7 +13,7 @@ import pytest
 
 from functions import names
 from functions.core.composition import Moment
-from functions.core.customer import Consent
+from functions.core.customer import Consent, Obsolete
 from functions.core.delivery import Delivery, Status
 from functions.core.identity import Channel, Topic
 from ops.cli import main
@@ -178,7 +178,7 @@ def test_a_reminder_is_shown_and_one_that_is_not_there_is_not_called_cancelled(v
 
 def test_a_cancelled_reminder_would_not_be_sent(viewer: Viewer) -> None:
     viewer.region.add(a_profile())
-    viewer.region.schedule(a_reminder(cancelled=True))
+    viewer.region.schedule(a_reminder(obsolete=Obsolete.CANCELLED))
     assert "skipped (cancelled): the reminder was cancelled" in viewer.sees("--reminder", "invoice-9", status=1)
 
 

@@ -11,7 +11,7 @@ import pytest
 from functions.core.allow_list import AllowList
 from functions.core.calendar import UnknownTimeZoneError
 from functions.core.composition import Composer, Moment, Quiet, Resting
-from functions.core.customer import Consent
+from functions.core.customer import Consent, Obsolete
 from functions.core.delivery import Delivery, SkipReason
 from functions.core.envelope import EmailEnvelope, Envelope, TextEnvelope, WebhookEnvelope, fingerprint
 from functions.core.identity import Channel, Topic
@@ -118,10 +118,13 @@ def test_a_reminder_without_an_opt_in_is_not_sent(customers: InMemoryCustomers, 
     assert composer.compose(a_delivery(topic=Topic.REMINDER), AFTERNOON) is SkipReason.OPTED_OUT
 
 
-def test_an_old_message_does_not_revive_a_cancelled_reminder(customers: InMemoryCustomers, composer: Composer) -> None:
+@pytest.mark.parametrize("obsolete", Obsolete)
+def test_an_old_message_does_not_revive_an_obsolete_reminder(
+    customers: InMemoryCustomers, composer: Composer, obsolete: Obsolete
+) -> None:
     customers.add(a_profile())
-    customers.remind(a_reminder(cancelled=True))
-    assert composer.compose(a_delivery(topic=Topic.REMINDER), AFTERNOON) is SkipReason.CANCELLED
+    customers.remind(a_reminder(obsolete=obsolete))
+    assert composer.compose(a_delivery(topic=Topic.REMINDER), AFTERNOON) is SkipReason[obsolete.name]
 
 
 def test_a_reminder_that_was_deleted_is_not_sent(customers: InMemoryCustomers, composer: Composer) -> None:

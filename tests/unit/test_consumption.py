@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from functions.core.backoff import AT_ONCE, Backoff
 from functions.core.composition import Composer
 from functions.core.consumption import WAITED_FOR_S, Consumer, Disposition, Note, Received
-from functions.core.customer import Consent
+from functions.core.customer import Consent, Obsolete
 from functions.core.delivery import Delivery, FailureClass, SkipReason, Status
 from functions.core.identity import Channel, Topic
 from functions.core.message import DeliveryMessage, PoisonError
@@ -29,6 +29,7 @@ from tests.fakes.examples import (
     a_delivery,
     a_profile,
     a_rejected_delivery,
+    a_reminder,
     a_sending_delivery,
     an_activity,
     an_exhausted_delivery,
@@ -322,6 +323,43 @@ def test_who_opts_out_while_a_message_waits_for_its_turn_gets_nothing() -> None:
     scene.lane = Lane(scene.traffic, Channel.EMAIL, interval=scene.interval, clock=scene.clock, sleep=opt_out_meanwhile)
     scene.consumer = replace(scene.consumer, lane=scene.lane)
     assert scene.receive(QUEUED).skip_reason is SkipReason.OPTED_OUT
+    assert scene.sender.sent == []
+
+
+A_REMINDER = a_delivery(topic=Topic.REMINDER, status=Status.QUEUED)
+
+
+@pytest.mark.parametrize("obsolete", Obsolete)
+@pytest.mark.parametrize(
+    "row",
+    [
+        A_REMINDER,
+        replace(A_REMINDER, status=Status.RETRYABLE, attempt=1),
+        an_exhausted_delivery(topic=Topic.REMINDER),
+    ],
+    ids=["on the queue", "backed off", "redriven"],
+)
+def test_a_reminder_that_became_obsolete_is_not_revived_by_its_message(
+    scene: Scene, row: Delivery, obsolete: Obsolete
+) -> None:
+    scene.customers.remind(a_reminder(obsolete=obsolete))
+    assert scene.receive(row).note is Note.SKIPPED
+    assert (scene.row().status, scene.row().skip_reason) == (Status.SKIPPED, SkipReason[obsolete.name])
+    assert scene.sender.sent == []
+
+
+def test_a_reminder_that_becomes_obsolete_while_it_is_being_sent_is_left_to_that_send(scene: Scene) -> None:
+    scene.customers.remind(a_reminder(obsolete=Obsolete.PAID))
+    sending = a_sending_delivery(topic=Topic.REMINDER)
+    assert scene.receive(sending).note is Note.IN_FLIGHT
+    assert scene.row() == sending
+
+
+def test_an_obsolete_reminder_that_may_have_been_sent_is_uncertain_and_not_sent_again() -> None:
+    scene = Scene(guarantee=KEYS_FOR_A_DAY)
+    scene.customers.remind(a_reminder(obsolete=Obsolete.PAID))
+    scene.receive(replace(A_REMINDER, status=Status.RETRYABLE, attempt=1, in_doubt_since=scene.clock()))
+    assert (scene.row().status, scene.row().skip_reason) == (Status.UNCERTAIN, SkipReason.PAID)
     assert scene.sender.sent == []
 
 

@@ -24,7 +24,7 @@ from functions.adapters.schedule_rows import (
     schedule_from_row,
     schedule_to_row,
 )
-from functions.core.customer import ACTIVITY, PROFILE, ActivityKind, Consent, Schedule
+from functions.core.customer import ACTIVITY, PROFILE, ActivityKind, Consent, Obsolete, Schedule, WallTime
 from functions.core.delivery import FINISHED, Attempt, Delivery, Failure, SkipReason, Status
 from functions.core.identity import Channel, Topic
 from functions.core.outcome import Dedupe, Guarantee
@@ -163,7 +163,16 @@ def test_a_profile_comes_back_from_its_row_as_it_was(differing: dict[str, Any]) 
     assert profile_from_row(from_item(to_item(profile_to_row(profile)))) == profile
 
 
-@pytest.mark.parametrize("schedule", [a_digest_schedule(), a_reminder(), a_reminder(cancelled=True)], ids=repr)
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        a_digest_schedule(),
+        a_reminder(),
+        a_reminder(obsolete=Obsolete.PAID),
+        a_reminder(due_local=WallTime(datetime(2026, 11, 29, 15), "America/New_York")),  # noqa: DTZ001 - a wall time
+    ],
+    ids=repr,
+)
 def test_a_schedule_comes_back_from_its_row_as_it_was(schedule: Schedule) -> None:
     assert schedule_from_row(from_item(to_item(schedule_to_row(schedule, shards=8)))) == schedule
 
