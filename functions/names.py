@@ -16,6 +16,9 @@ WEBHOOK_ID_KNOWN_FOR_S: Final = 24 * 3600
 # Languages that customers are written to in. The first one stands in for every other.
 LANGUAGES: Final = ("en", "de", "fr", "es")
 
+# Versions of the prompt for a digest's summary, as files in functions/core/prompts.
+SUMMARY_PROMPTS: Final = ("weekly-summary-v1",)
+
 # Tables. Attribute names that a key schema, an index or the TTL needs are fixed here.
 CUSTOMER_ID: Final = "customer_id"
 RECORD: Final = "record"
@@ -82,6 +85,7 @@ ENV_NUMBER_KEYS: Final = "NUMBER_KEYS"  # names a secret: the key ring that hash
 ENV_OPT_OUT_KEYS: Final = "OPT_OUT_KEYS"  # names a secret: the key ring that opt-outs are remembered under
 ENV_QUIET_HOURS: Final = "QUIET_HOURS"  # "21:00-08:00" in the customer's zone; empty for a channel without
 ENV_RECIPIENTS: Final = "RECIPIENTS"  # JSON: null for everybody, or the addresses that may be written to
+ENV_SUMMARY: Final = "SUMMARY"  # JSON: how digests are summarised; not set where they are not
 ENV_ATTENTION_AFTER_S: Final = "ATTENTION_AFTER_S"
 ENV_SILENCE_AFTER_S: Final = "SILENCE_AFTER_S"
 ENV_EXPIRES_AFTER_S: Final = "EXPIRES_AFTER_S"
@@ -200,4 +204,8 @@ METRIC_SUPPRESSIONS: Final = "Suppressions"  # by cause
 METRIC_CONFIRMED: Final = "ConfirmedByReceipt"  # deliveries whose acceptance was known by an event first
 METRIC_SECOND_SENDS: Final = "SecondSends"  # deliveries that the provider accepted under two references
 METRIC_ENDPOINTS_DISABLED: Final = "EndpointsDisabled"  # by cause: gone, failing
+METRIC_SUMMARIES: Final = "Summaries"  # digests that were to have one, by what became of it: written, or why not
+# By the dimension `prompt_version`, and by no channel or outcome.
+METRIC_SUMMARY_INPUT_TOKENS: Final = "SummaryInputTokens"
+METRIC_SUMMARY_OUTPUT_TOKENS: Final = "SummaryOutputTokens"
 METRIC_NO_RECEIPT: Final = "AcceptedWithoutReceipt"  # deliveries that are so, after the time allowed

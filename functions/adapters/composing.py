@@ -16,10 +16,14 @@ if TYPE_CHECKING:
 
     from functions.adapters.environment import ChannelEnvironment
     from functions.core.ports import Customers
+    from functions.core.summarising import Summariser
 
 
 def composer_of(
-    environment: ChannelEnvironment, customers: Customers, secrets_manager: Callable[[], SecretsManagerClient]
+    environment: ChannelEnvironment,
+    customers: Customers,
+    secrets_manager: Callable[[], SecretsManagerClient],
+    summariser: Summariser | None = None,
 ) -> Composer:
     """Return a composer for the environment's channel. Nothing is read yet."""
     return Composer(
@@ -30,6 +34,7 @@ def composer_of(
         allow_list=environment.recipients,
         sms_segments=environment.sms_segments,
         unsubscribe=_unsubscribe_links(environment, secrets_manager),
+        summariser=summariser,
     )
 
 

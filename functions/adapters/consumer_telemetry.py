@@ -69,6 +69,8 @@ class ConsumerTelemetry:
         self._count(names.METRIC_ATTEMPTS, outcome.outcome)
         if outcome.provider_duplicate:
             self._count(names.METRIC_PROVIDER_DUPLICATES, outcome.outcome)
+        if disposition.summary is not None:
+            self._count(names.METRIC_SUMMARIES, disposition.summary.outcome)
         logger.info(
             "delivery.attempted",
             extra={
@@ -80,6 +82,7 @@ class ConsumerTelemetry:
                 "provider_duplicate": outcome.provider_duplicate,
                 "took_ms": took_ms,
                 "visible_in_s": disposition.visible_in_s,
+                **({} if disposition.summary is None else {"summary": disposition.summary.outcome}),
             },
         )
         if disposition.note is Note.SETTLED and outcome.outcome is OutcomeClass.ACCEPTED:

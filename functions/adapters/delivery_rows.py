@@ -19,6 +19,7 @@ from functions.core.delivery import (
 )
 from functions.core.identity import DeliveryId, shard_of
 from functions.core.instants import from_text, to_text
+from functions.core.summary import Recipe, SummaryNote
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,6 +59,7 @@ def to_row(delivery: Delivery, *, shards: int) -> dict[str, Plain]:
         "provider": delivery.provider,
         "provider_reference": delivery.provider_reference,
         "fingerprint": delivery.fingerprint,
+        "summary": None if delivery.summary is None else summary_to_row(delivery.summary),
         "skip_reason": None if delivery.skip_reason is None else str(delivery.skip_reason),
         "failure": None if delivery.failure is None else _failure(delivery.failure),
         "receipt": None if delivery.receipt is None else _receipt(delivery.receipt),
@@ -121,6 +123,7 @@ def from_row(row: Mapping[str, Any]) -> Delivery:
         provider=row.get("provider"),
         provider_reference=row.get("provider_reference"),
         fingerprint=row.get("fingerprint"),
+        summary=summary_from_row(row["summary"]) if "summary" in row else None,
         skip_reason=None if skip_reason is None else SkipReason(skip_reason),
         failure=None if failure is None else Failure(failure["class"], failure["code"], from_text(failure["at"])),
         receipt=_receipt_from(row["receipt"]) if "receipt" in row else None,
@@ -128,6 +131,36 @@ def from_row(row: Mapping[str, Any]) -> Delivery:
             Attempt(one["attempt"], from_text(one["at"]), one["outcome"], one["code"], one["policy_version"])
             for one in row.get("history", ())
         ),
+    )
+
+
+def summary_to_row(note: SummaryNote) -> dict[str, Plain]:
+    """Return what became of a summary, as attributes; a temperature is text, because rows hold whole numbers only."""
+    temperature = note.recipe.temperature
+    return {
+        "outcome": note.outcome,
+        "prompt_version": note.recipe.prompt_version,
+        "model_id": note.recipe.model_id,
+        "max_output_tokens": note.recipe.max_output_tokens,
+        "temperature": None if temperature is None else str(temperature),
+        "input_tokens": note.input_tokens,
+        "output_tokens": note.output_tokens,
+    }
+
+
+def summary_from_row(row: Mapping[str, Any]) -> SummaryNote:
+    """Read what became of a summary."""
+    temperature = row.get("temperature")
+    return SummaryNote(
+        Recipe(
+            row["prompt_version"],
+            row["model_id"],
+            row["max_output_tokens"],
+            None if temperature is None else float(temperature),
+        ),
+        row["outcome"],
+        row["input_tokens"],
+        row["output_tokens"],
     )
 
 

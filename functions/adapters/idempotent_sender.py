@@ -12,7 +12,7 @@ from aws_lambda_powertools.utilities.idempotency.exceptions import (
 )
 
 from functions.adapters.persistence import KEY_PREFIX, DeliveryPersistence, Intent
-from functions.core.envelope import fingerprint
+from functions.core.envelope import EmailEnvelope, fingerprint
 from functions.core.outcome import Outcome
 from functions.core.ports import InFlightError, LeaseLostError
 
@@ -45,7 +45,8 @@ class IdempotentSender:
     def send(self, delivery: Delivery, envelope: Envelope, *, pause_s: int | None) -> Outcome:
         """Claim, send once and settle. Raises InFlightError, or LeaseLostError when the row moved on meanwhile."""
         delivery_id = str(delivery.delivery_id)
-        self._layer.intend(Intent(delivery, fingerprint(envelope), self._owner, pause_s))
+        summary = envelope.summary if isinstance(envelope, EmailEnvelope) else None
+        self._layer.intend(Intent(delivery, fingerprint(envelope), self._owner, pause_s, summary))
         try:
             held = self._send_once(delivery_id=delivery_id, delivery=delivery, envelope=envelope)
         except (IdempotencyAlreadyInProgressError, IdempotencyInconsistentStateError) as error:

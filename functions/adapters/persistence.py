@@ -25,6 +25,7 @@ from functions.core.settlement import is_settled_as, settled
 
 if TYPE_CHECKING:
     from functions.core.ports import Clock, Ledger
+    from functions.core.summary import SummaryNote
 
 KEY_PREFIX: Final = "delivery"
 RAISED: Final = "raised"
@@ -42,6 +43,7 @@ class Intent:
     fingerprint: str
     owner: str
     pause_s: int | None
+    summary: SummaryNote | None = None
 
 
 class DeliveryPersistence(BasePersistenceLayer):
@@ -81,6 +83,7 @@ class DeliveryPersistence(BasePersistenceLayer):
             provider=self._provider,
             fingerprint=intent.fingerprint,
             last_receive=intent.pause_s is None,
+            summary=intent.summary,
         )
         try:
             self._claimed[delivery_id] = self._ledger.claim(intent.row, claim)

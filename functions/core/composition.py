@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from functions.core.envelope import Envelope
     from functions.core.ports import Customers
     from functions.core.quiet_hours import QuietHours
+    from functions.core.summarising import Summariser
+    from functions.core.summary import Summary
     from functions.core.unsubscribe_token import UnsubscribeLinks
 
 
@@ -67,6 +69,7 @@ class Composer:
     `quiet_hours` None: the channel has none. `allow_list` None: everybody may be written to. `sms_segments`: how
     long a text message may be. `unsubscribe` None: emails without a link to leave, which only a trial may be.
     `spares_endpoints` False: endpoints that keep failing are not given a rest, which only a look ahead may do.
+    `summariser` None: digests never have a summary; where there is one, those that go out by email may.
     """
 
     customers: Customers
@@ -77,6 +80,7 @@ class Composer:
     sms_segments: int = SMS_SEGMENTS
     unsubscribe: UnsubscribeLinks | None = None
     spares_endpoints: bool = True
+    summariser: Summariser | None = None
 
     def compose(self, delivery: Delivery, moment: Moment) -> Composed:
         """Return the finished message, or why there is none, or until when person or endpoint is to be left alone."""
@@ -106,15 +110,18 @@ class Composer:
         context = digest_context(
             of_the_week, profile=profile, period_start=period_start, site_url=self.site_url, unsubscribe_url=link
         )
+        summary = None
+        if self.summariser is not None and channel is Channel.EMAIL:
+            summary = self.summariser.summary_for(delivery, context, moment)
         envelope = render_digest(
-            context,
+            context if summary is None else replace(context, summary=summary.text),
             template_id=delivery.template_id,
             channel=channel,
             to=profile.addresses[channel],
             sender=self.sender,
             sms_segments=self.sms_segments,
         )
-        return _with_one_click(envelope, link)
+        return _with_note(_with_one_click(envelope, link), summary)
 
     def _reminder(self, delivery: Delivery, moment: Moment) -> Composed:
         profile, reminder = self.customers.reminder_material(
@@ -181,3 +188,9 @@ def _with_one_click(envelope: Envelope, link: str | None) -> Envelope:
     if link is None or not isinstance(envelope, EmailEnvelope):
         return envelope
     return replace(envelope, headers=one_click_headers(link))
+
+
+def _with_note(envelope: Envelope, summary: Summary | None) -> Envelope:
+    if summary is None or not isinstance(envelope, EmailEnvelope):
+        return envelope
+    return replace(envelope, summary=summary.note)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from functions.core.backoff import AT_ONCE, Backoff
 from functions.core.composition import Composer, Moment, Quiet, Resting
 from functions.core.delivery import FINISHED, Delivery, FailureClass, SkipReason, Status
+from functions.core.envelope import EmailEnvelope
 from functions.core.message import read_message
 from functions.core.outcome import RULINGS, Acknowledgement, GateMove, Guarantee, Outcome, OutcomeClass, ruling
 from functions.core.ports import InFlightError
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from functions.core.envelope import Envelope
     from functions.core.identity import Channel
     from functions.core.ports import Clock, Ledger, Sender
+    from functions.core.summary import SummaryNote
     from functions.core.traffic import Lane
 
 STALE_AFTER: Final = timedelta(seconds=1)  # a message that waited longer for its turn is asked about again
@@ -70,6 +72,7 @@ class Disposition:
     delivery: Delivery | None = None
     outcome: Outcome | None = None
     skip_reason: SkipReason | None = None
+    summary: SummaryNote | None = None  # of a first attempt: what became of the digest's summary
 
     @property
     def done(self) -> bool:
@@ -209,13 +212,16 @@ class Consumer:
             return Disposition(Note.DUPLICATE, delivery=row)
         self._move_gate(outcome)
         rule = ruling(outcome.outcome, self.guarantee.at(self.clock(), in_doubt_since=row.in_doubt_since))
+        summary = composed.summary if isinstance(composed, EmailEnvelope) and row.attempt == 0 else None
         if rule.message is Acknowledgement.DONE:
             again_at = outcome.retry_at or self.clock() + timedelta(seconds=rule.pause_s)
             waits = rule.status is Status.RETRYABLE
-            return Disposition(Note.SETTLED, delivery=row, outcome=outcome, again_at=again_at if waits else None)
+            return Disposition(
+                Note.SETTLED, delivery=row, outcome=outcome, again_at=again_at if waits else None, summary=summary
+            )
         if outcome.retry_at is not None and not last:
             pause = max(pause, ceil((outcome.retry_at - self.clock()).total_seconds()))
-        return Disposition(Note.FAILED, visible_in_s=pause, delivery=row, outcome=outcome)
+        return Disposition(Note.FAILED, visible_in_s=pause, delivery=row, outcome=outcome, summary=summary)
 
     def _pause_s(self, row: Delivery, received: Received) -> int:
         if received.receive_count is not None:

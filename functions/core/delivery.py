@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from functions.core.identity import DeliveryId
+    from functions.core.summary import SummaryNote
 
 
 class Status(StrEnum):
@@ -190,6 +191,7 @@ class Delivery:
     provider: str | None = None
     provider_reference: str | None = None
     fingerprint: str | None = None
+    summary: SummaryNote | None = None  # since the first attempt, of a digest that was to have one
     skip_reason: SkipReason | None = None
     failure: Failure | None = None
     receipt: Receipt | None = None

@@ -7,7 +7,10 @@ import json
 from dataclasses import dataclass, field, fields
 from typing import Final
 
+from functions.core.summary import SummaryNote
 from functions.core.webhook_endpoint import WebhookEndpoint
+
+_NOT_SENT: Final = {"not_sent": True}
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +23,7 @@ class EmailEnvelope:
     html: str = field(repr=False)
     text: str = field(repr=False)
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)  # beside those that follow from the rest
+    summary: SummaryNote | None = field(default=None, metadata=_NOT_SENT)  # what became of the digest's
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +33,6 @@ class TextEnvelope:
     to: str = field(repr=False)
     sender: str
     body: str = field(repr=False)
-
-
-_NOT_SENT: Final = {"not_sent": True}
 
 
 @dataclass(frozen=True, slots=True)

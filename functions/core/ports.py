@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from functions.core.outcome import Guarantee, Outcome, Sighting
     from functions.core.planning import SchedulePlan
     from functions.core.receipts import SuppressionCause
+    from functions.core.summary import Answer, Prompt, Summary, SummaryNote
     from functions.core.webhook_endpoint import Health, SigningSecret, WebhookEndpoint
 
 Clock: TypeAlias = Callable[[], datetime]
@@ -43,6 +44,15 @@ class InFlightError(Exception):
         self.lease_until = lease_until
 
 
+class ModelError(Exception):
+    """A model gave no answer. `code` says why, not in the service's words; `spent` whether it may have used tokens."""
+
+    def __init__(self, code: str, *, spent: bool) -> None:
+        super().__init__(code)
+        self.code = code
+        self.spent = spent
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """What a claim writes: it raises `attempt`, which from then on fences every write of this invocation."""
@@ -53,6 +63,7 @@ class Claim:
     provider: str
     fingerprint: str
     last_receive: bool
+    summary: SummaryNote | None = None  # what became of the digest's summary, decided before the first attempt
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +196,38 @@ class Endpoints(Protocol):
 
     def keep_secrets(self, customer_id: str, secrets: Sequence[SigningSecret], *, version: int) -> bool:
         """Record the secrets that sign; False if the endpoint has been changed since that version was read."""
+        ...
+
+
+class Summaries(Protocol):
+    """The summaries that have been written for digests which may still be sent: the person's own data."""
+
+    def read(self, delivery_id: DeliveryId) -> Summary | None:
+        """Return what is kept, consistently; None where nothing was written, or the customer is gone."""
+        ...
+
+    def keep(self, delivery: Delivery, summary: Summary) -> Summary | None:
+        """Keep a summary unless one is kept already; return the one that is. None if the customer is gone."""
+        ...
+
+
+class TokenBudget(Protocol):
+    """A week's tokens, shared by all consumers of a region."""
+
+    def reserve(self, period: str, tokens: int) -> bool:
+        """Count so many tokens as used; False if the week has fewer left."""
+        ...
+
+    def give_back(self, period: str, tokens: int) -> None:
+        """Count so many tokens of a reservation as not used."""
+        ...
+
+
+class Model(Protocol):
+    """A language model."""
+
+    def ask(self, prompt: Prompt) -> Answer:
+        """Ask once, with one HTTP attempt and within its timeout. Raises ModelError."""
         ...
 
 

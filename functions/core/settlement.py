@@ -46,6 +46,7 @@ def claimed(delivery: Delivery, claim: Claim) -> Delivery:
         last_receive=claim.last_receive,
         provider=claim.provider,
         fingerprint=claim.fingerprint,
+        summary=delivery.summary or claim.summary,
     )
     if delivery.status is Status.QUEUED and delivery.enqueued_at is not None:
         # The straight way leaves the index entry alone, which saves two index writes a delivery.

@@ -29,6 +29,7 @@ from functions.core.delivery import FINISHED, Attempt, Delivery, Failure, SkipRe
 from functions.core.identity import Channel, Topic
 from functions.core.outcome import Dedupe, Guarantee
 from functions.core.settlement import claimed, settled
+from functions.core.summary import Recipe, SummaryNote
 from tests.fakes.clock import SUNDAY_EVENING
 from tests.fakes.examples import (
     ACCEPTED,
@@ -49,6 +50,7 @@ INSTANTS = st.datetimes(
 ).map(lambda instant: instant.replace(microsecond=instant.microsecond // 1000 * 1000))
 OPTIONAL_INSTANTS = st.none() | INSTANTS
 ATTEMPTS = st.builds(Attempt, st.integers(1, 99), INSTANTS, st.text(), st.text(), st.integers(1, 9))
+RECIPES = st.builds(Recipe, st.text(), st.text(), st.integers(1, 999), st.none() | st.floats(0, 1))
 DELIVERIES = st.builds(
     Delivery,
     delivery_id=st.sampled_from([a_delivery().delivery_id, a_delivery(channel=Channel.SMS).delivery_id]),
@@ -72,6 +74,7 @@ DELIVERIES = st.builds(
     provider=st.none() | st.text(),
     provider_reference=st.none() | st.text(),
     fingerprint=st.none() | st.text(),
+    summary=st.none() | st.builds(SummaryNote, RECIPES, st.text(), st.integers(0, 9999), st.integers(0, 999)),
     skip_reason=st.none() | st.sampled_from(SkipReason),
     failure=st.none() | st.builds(Failure, st.text(), st.text(), INSTANTS),
     history=st.lists(ATTEMPTS, max_size=3).map(tuple),

@@ -56,6 +56,7 @@ class DigestContext:
     spent: str | None
     site_url: str
     unsubscribe_url: str | None = field(default=None, repr=False)  # holds a token
+    summary: str | None = field(default=None, repr=False)  # a model's, one paragraph of plain text
 
     @property
     def period(self) -> str:

@@ -29,6 +29,11 @@ class Language:
         self.code: Final = code
         self._locale: Final = Locale.parse(code)
 
+    @property
+    def english_name(self) -> str:
+        """`German`, for a model that is asked to write in it."""
+        return self._locale.english_name or self.code
+
     def plural_form(self, count: int) -> str:
         """Return CLDR's name of the form that goes with a number: `one`, `many`, `other`."""
         return self._locale.plural_form(count)
