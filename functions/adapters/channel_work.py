@@ -16,6 +16,7 @@ from functions.adapters.endpoints import DynamoEndpoints
 from functions.adapters.idempotent_sender import IdempotentSender
 from functions.adapters.providers import make_provider
 from functions.adapters.providers.allow_listed import only_to
+from functions.adapters.summarising import summariser_of
 from functions.adapters.suppressions import DynamoSuppressions
 from functions.adapters.traffic import DynamoTraffic
 from functions.adapters.wiring import dynamodb, ledger, secrets_manager
@@ -65,7 +66,7 @@ class ChannelWork:
         consumer = Consumer(
             channel=environment.channel,
             ledger=rows,
-            composer=composer_of(environment, customers, secrets_manager),
+            composer=composer_of(environment, customers, secrets_manager, summariser_of(environment)),
             sender=_watched(environment, sender),
             lane=lane,
             guarantee=provider.guarantee,

@@ -7,7 +7,16 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    Json,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
 from functions.core.allow_list import AllowList
 from functions.core.identity import Channel
@@ -173,6 +182,20 @@ class InboundEnvironment(Environment):
     backoff_s: Pauses
 
 
+class SummaryOptions(BaseModel):
+    """How digests are summarised. Tokens are counted in and out; `tokens_per_period` is a week's in this region."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model_id: str = Field(min_length=1)
+    prompt_version: str = Field(min_length=1)
+    max_output_tokens: int = Field(ge=1)
+    temperature: float | None = Field(default=None, ge=0, le=1)
+    tokens_per_digest: int = Field(ge=1)
+    tokens_per_period: int = Field(ge=1)
+    timeout_s: int = Field(ge=1)
+
+
 class ChannelEnvironment(CommonEnvironment):
     """What the functions need that send a channel's deliveries."""
 
@@ -188,6 +211,7 @@ class ChannelEnvironment(CommonEnvironment):
     quiet_hours: Annotated[QuietHours | None, BeforeValidator(_quiet_hours)] = None
     recipients: Annotated[AllowList | None, BeforeValidator(_recipients), Field(repr=False)] = None
     sms_segments: int = Field(default=SMS_SEGMENTS, ge=1)
+    summary: Json[SummaryOptions] | None = None  # None: digests have no summary
     unsubscribe_url: str | None = None
     unsubscribe_keys: str | None = Field(default=None, validate_default=True)
 

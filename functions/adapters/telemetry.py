@@ -1,6 +1,7 @@
 """One logger and one set of metrics for every function.
 
-Metric dimensions are service, region, channel and outcome at most: what is one of millions belongs into the log.
+Metric dimensions are service, region, channel and outcome at most, or the version of a prompt where tokens are counted:
+what is one of millions belongs into the log.
 """
 
 from __future__ import annotations

@@ -12,11 +12,12 @@ from functions.core.customer import Consent
 from functions.core.delivery import Delivery, SkipReason
 from functions.core.envelope import EmailEnvelope, Envelope, TextEnvelope, WebhookEnvelope, fingerprint
 from functions.core.identity import Channel, Topic
-from functions.core.ports import ModelError
+from functions.core.ports import ModelError, Summaries, TokenBudget
 from functions.core.settlement import claimed
 from functions.core.summarising import Summariser, SummaryWriter
 from functions.core.summary import Answer, Recipe, SummaryNote
 from functions.names import LANGUAGES
+from tests.conformance.summaries import SummariesConformance, TokenBudgetConformance
 from tests.fakes.clock import SUNDAY_EVENING
 from tests.fakes.customers import InMemoryCustomers
 from tests.fakes.examples import PERIOD, SITE_URL, a_claim, a_delivery, a_profile, a_reminder, an_activity
@@ -315,3 +316,20 @@ def test_a_look_ahead_shows_what_is_kept_and_has_nothing_written(desk: Desk) -> 
     first = desk.email()
     assert fingerprint(desk.email(composer=ahead)) == fingerprint(first)
     assert len(desk.model.prompts) == 1
+
+
+# --- the fakes do as the tables do ------------------------------------------------------------------------------------
+
+
+class TestInMemorySummaries(SummariesConformance):
+    @pytest.fixture
+    def summaries(self) -> Summaries:
+        kept = InMemorySummaries()
+        kept.erased.add("c-404")
+        return kept
+
+
+class TestInMemoryTokenBudget(TokenBudgetConformance):
+    @pytest.fixture
+    def budget(self) -> TokenBudget:
+        return InMemoryTokenBudget(1000)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 CONNECT_TIMEOUT_S: Final = 1.0  # it is in our own region
 UNREADABLE: Final = "UnreadableAnswer"
-_NEVER_LEFT: Final = (EndpointConnectionError, ConnectTimeoutError, ProxyConnectionError, CredentialRetrievalError)
+NEVER_LEFT: Final = (EndpointConnectionError, ConnectTimeoutError, ProxyConnectionError, CredentialRetrievalError)
 
 
 def one_attempt(timeout_s: float) -> Config:
@@ -58,7 +58,7 @@ def failure(error: ClientError | BotoCoreError, codes: Mapping[str, OutcomeClass
         status = int(answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
         return Outcome(meaning(codes, code, status), code)
     code = type(error).__name__
-    if isinstance(error, _NEVER_LEFT):
+    if isinstance(error, NEVER_LEFT):
         return Outcome(OutcomeClass.UNAVAILABLE, code)
     if isinstance(error, ParamValidationError):
         return Outcome(OutcomeClass.REJECTED, code)

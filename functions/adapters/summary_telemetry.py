@@ -1,0 +1,38 @@
+"""What is told of summaries: the tokens that they take, and what went wrong. Never what they say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aws_lambda_powertools.metrics import MetricUnit, single_metric
+
+from functions import names
+from functions.adapters.counts import where_raised
+from functions.adapters.telemetry import data_region, logger
+
+if TYPE_CHECKING:
+    from functions.core.summary import Answer, Recipe
+
+
+def tokens_used(recipe: Recipe, answer: Answer) -> None:
+    """Count an answer's tokens by the version of the prompt: there are few, and each costs what it costs."""
+    dimensions = {"service": names.SERVICE, "region": data_region, "prompt_version": recipe.prompt_version}
+    used = {
+        names.METRIC_SUMMARY_INPUT_TOKENS: answer.input_tokens,
+        names.METRIC_SUMMARY_OUTPUT_TOKENS: answer.output_tokens,
+    }
+    for name, tokens in used.items():
+        with single_metric(
+            name=name,
+            unit=MetricUnit.Count,
+            value=tokens,
+            namespace=names.METRICS_NAMESPACE,
+            default_dimensions=dimensions,
+        ):
+            pass
+
+
+def summary_failed(delivery_id: str, error: Exception) -> None:
+    """Tell of a summary that met a fault of our own; the digest goes out without it."""
+    about = {"delivery_id": delivery_id, "error": type(error).__name__, "at": where_raised(error)}
+    logger.error("summary.failed", extra=about)
