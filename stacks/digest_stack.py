@@ -11,6 +11,7 @@ from stacks.bundling import bundle
 from stacks.channel import Channel
 from stacks.deployment import Deployment
 from stacks.inbound import Inbound
+from stacks.key_ring import KeyRing
 from stacks.monitoring import Monitoring, Parts
 from stacks.planner import Planner
 from stacks.receipts import EmailEvents, Receipts
@@ -38,8 +39,12 @@ class DigestStack(Stack):
         )
         deployment = Deployment(target, data_region, region, lambda_.Code.from_asset(str(bundle(target))))
         self.storage = Storage(self, "Storage", deployment)
-        self.unsubscribe = Unsubscribe(self, "Unsubscribe", deployment, storage=self.storage)
-        self.inbound = Inbound(self, "Inbound", deployment, storage=self.storage)
+        left = f"Opt-outs of data region {data_region} that outlive their customer are filed under these"
+        self.opt_out_keys = KeyRing(self, "OptOutMemory", deployment, description=left)
+        self.unsubscribe = Unsubscribe(
+            self, "Unsubscribe", deployment, storage=self.storage, opt_out_keys=self.opt_out_keys
+        )
+        self.inbound = Inbound(self, "Inbound", deployment, storage=self.storage, opt_out_keys=self.opt_out_keys)
         # Before the channels: an email that is sent with a configuration set that is not there yet would halt its own.
         email_events = EmailEvents(self, "EmailEvents", deployment) if region.channels.email.provider == "ses" else None
         self.channels = {
@@ -86,6 +91,7 @@ class DigestStack(Stack):
             names.OUTPUT_DASHBOARD: self.monitoring.dashboard.dashboard_name,
             names.OUTPUT_ALARM_TOPIC: self.monitoring.topic.topic_arn,
             names.OUTPUT_SHARDS: str(region.planner.shards),
+            names.OUTPUT_OPT_OUT_KEYS: self.opt_out_keys.secret_arn,
             **self.receipts.outputs(),
             **self.unsubscribe.outputs(),
             **self.inbound.outputs(),

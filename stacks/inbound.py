@@ -30,7 +30,9 @@ class Inbound(Construct):
     The queue's policy, which the subscription writes, admits this topic and nobody else.
     """
 
-    def __init__(self, scope: Construct, construct_id: str, deployment: Deployment, *, storage: Storage) -> None:
+    def __init__(
+        self, scope: Construct, construct_id: str, deployment: Deployment, *, storage: Storage, opt_out_keys: KeyRing
+    ) -> None:
         super().__init__(scope, construct_id)
         where = f"of data region {deployment.data_region}"
         self.keys = KeyRing(self, "NumberKeys", deployment, description=f"Hashes the phone numbers {where}")
@@ -53,6 +55,7 @@ class Inbound(Construct):
             environment={
                 names.ENV_CUSTOMERS_TABLE: storage.customers.table_name,
                 names.ENV_NUMBER_KEYS: self.keys.arn,
+                names.ENV_OPT_OUT_KEYS: opt_out_keys.arn,
                 names.ENV_QUEUE_URL: self.queue.queue_url,
                 names.ENV_BACKOFF_S: ",".join(str(wait) for wait in _BACKOFF_S),
             },
@@ -60,6 +63,7 @@ class Inbound(Construct):
                 allow(["dynamodb:Query"], storage.number_index_arn()),
                 allow(["dynamodb:UpdateItem"], storage.customers.table_arn),
                 self.keys.may_be_read(),
+                opt_out_keys.may_be_read(),
                 may_consume(self.queue),
             ],
         )

@@ -20,7 +20,9 @@ class Unsubscribe(Construct):
     a customer nor change anything else of one.
     """
 
-    def __init__(self, scope: Construct, construct_id: str, deployment: Deployment, *, storage: Storage) -> None:
+    def __init__(
+        self, scope: Construct, construct_id: str, deployment: Deployment, *, storage: Storage, opt_out_keys: KeyRing
+    ) -> None:
         super().__init__(scope, construct_id)
         where = f"of data region {deployment.data_region}"
         self.keys = KeyRing(self, "Keys", deployment, description=f"Signs the unsubscribe links {where}")
@@ -34,9 +36,14 @@ class Unsubscribe(Construct):
             environment={
                 names.ENV_CUSTOMERS_TABLE: storage.customers.table_name,
                 names.ENV_UNSUBSCRIBE_KEYS: self.keys.arn,
+                names.ENV_OPT_OUT_KEYS: opt_out_keys.arn,
                 names.ENV_SITE_URL: deployment.region.site_url,
             },
-            statements=[_may_withdraw_consent(storage), self.keys.may_be_read()],
+            statements=[
+                _may_withdraw_consent(storage),
+                self.keys.may_be_read(),
+                opt_out_keys.may_be_read(),
+            ],
         )
         self.url = self.function.function.add_function_url(auth_type=lambda_.FunctionUrlAuthType.NONE)
 
@@ -58,6 +65,6 @@ def _may_withdraw_consent(storage: Storage) -> iam.PolicyStatement:
     statement.add_condition("StringEqualsIfExists", {"dynamodb:ReturnValues": ["NONE"]})
     statement.add_condition(
         "ForAllValues:StringEquals",
-        {"dynamodb:Attributes": [names.CUSTOMER_ID, names.RECORD, *names.CONSENT_ATTRIBUTES]},
+        {"dynamodb:Attributes": [names.CUSTOMER_ID, names.RECORD, *names.CONSENT_ATTRIBUTES, *names.LEFT_ATTRIBUTES]},
     )
     return statement

@@ -170,6 +170,7 @@ class UnsubscribeEnvironment(Environment):
 
     customers_table: str = Field(min_length=1)
     unsubscribe_keys: str = Field(min_length=1)  # the name of the secret
+    opt_out_keys: str = Field(min_length=1)  # the name of the secret
     site_url: str = Field(min_length=1)
 
 
@@ -178,6 +179,7 @@ class InboundEnvironment(Environment):
 
     customers_table: str = Field(min_length=1)
     number_keys: str = Field(min_length=1)  # the name of the secret
+    opt_out_keys: str = Field(min_length=1)  # the name of the secret
     queue_url: str = Field(min_length=1)
     backoff_s: Pauses
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from functions.core.inbound_text import InboundText
     from functions.core.keyring import Key, KeyRing
+    from functions.core.opt_out_memory import LateOptOuts
     from functions.core.ports import Clock, Suppressions
     from functions.core.unsubscribe_token import Subscription
 
@@ -73,6 +74,7 @@ class Listener:
     opt_outs: OptOuts
     suppressions: Suppressions
     keys: Callable[[], KeyRing]
+    late: LateOptOuts
     clock: Clock
 
     def hear(self, text: InboundText) -> Heard:
@@ -82,7 +84,10 @@ class Listener:
         now = self.clock()
         hashes = [number_hash(text.number, key) for key in self.keys()]
         there = self.opt_outs.customers_at(hashes)
-        return Heard(Wish.STOP, tuple(one for one in there if self._stop(one, hashes, now)))
+        heard = Heard(Wish.STOP, tuple(one for one in there if self._stop(one, hashes, now)))
+        if heard.unknown_number:
+            self.late.stop(text.number, at=now)  # they may have been erased with a text on its way to them
+        return heard
 
     def _stop(self, customer_id: str, hashes: Iterable[str], now: datetime) -> bool:
         has_number = any(self.opt_outs.stop_texts(customer_id, one, at=now) for one in hashes)

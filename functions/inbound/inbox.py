@@ -14,6 +14,7 @@ from functions import names
 from functions.adapters.clock import utc_now
 from functions.adapters.counts import Counts, where_raised
 from functions.adapters.environment import InboundEnvironment
+from functions.adapters.opt_out_memory import late_opt_outs
 from functions.adapters.opt_outs import DynamoOptOuts
 from functions.adapters.secrets import SecretKeyRing
 from functions.adapters.sqs import SqsVisibility
@@ -49,6 +50,7 @@ class Inbox:
             opt_outs=DynamoOptOuts(dynamodb(), environment.customers_table),
             suppressions=DynamoSuppressions(dynamodb(), environment.customers_table),
             keys=SecretKeyRing.named(secrets_manager(), environment.number_keys, clock=utc_now),
+            late=late_opt_outs(environment),
             clock=utc_now,
         )
         backoff = Backoff(environment.backoff_s, random.uniform)

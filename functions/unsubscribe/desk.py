@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from functions.core.keyring import KeyRing
+    from functions.core.opt_out_memory import LateOptOuts
     from functions.core.opting_out import OptOuts
     from functions.core.ports import Clock
 
@@ -45,6 +46,7 @@ class UnsubscribeDesk:
 
     opt_outs: OptOuts
     keys: Callable[[], KeyRing]
+    late: LateOptOuts
     clock: Clock
     site_url: str
     counts: Counts
@@ -79,7 +81,10 @@ class UnsubscribeDesk:
         return Answer(HTTPStatus.OK, Kind.DONE, subscription)
 
     def _opt_out(self, subscription: Subscription) -> None:
-        changed = self.opt_outs.opt_out(subscription, at=self.clock())
+        now = self.clock()
+        changed = self.opt_outs.opt_out(subscription, at=now)
+        if not changed:
+            self.late.leave(subscription, at=now)  # withdrawn before, or erased: whoever comes back must find it
         about = {
             "customer_id": subscription.customer_id,
             "topic": str(subscription.topic),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from functions.adapters.clock import utc_now
 from functions.adapters.counts import Counts
 from functions.adapters.environment import UnsubscribeEnvironment
+from functions.adapters.opt_out_memory import late_opt_outs
 from functions.adapters.opt_outs import DynamoOptOuts
 from functions.adapters.secrets import SecretKeyRing
 from functions.adapters.wiring import dynamodb, secrets_manager
@@ -19,6 +20,7 @@ environment = UnsubscribeEnvironment.load()
 desk = UnsubscribeDesk(
     opt_outs=DynamoOptOuts(dynamodb(), environment.customers_table),
     keys=SecretKeyRing.named(secrets_manager(), environment.unsubscribe_keys, clock=utc_now),
+    late=late_opt_outs(environment),
     clock=utc_now,
     site_url=environment.site_url,
     counts=Counts(),

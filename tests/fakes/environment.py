@@ -16,11 +16,12 @@ PROVIDERS: Final = {Channel.EMAIL: "ses", Channel.SMS: "sns", Channel.WEBHOOK: "
 BACKOFF_S: Final = (30, 120, 600, 1800, 3600)
 VISIBILITY_S: Final = 180
 SHARDS: Final = 2
-UNSUBSCRIBE_KEYS, NUMBER_KEYS = "unsubscribe-keys", "number-keys"  # secrets
+UNSUBSCRIBE_KEYS, NUMBER_KEYS, OPT_OUT_KEYS = "unsubscribe-keys", "number-keys", "opt-out-keys"  # secrets
 UNSUBSCRIBE_URL: Final = "https://leave.example.com/"
 KEY_RINGS: Final = {
     UNSUBSCRIBE_KEYS: json.dumps({"0": "canary-unsubscribe-key-" + "1" * 32}),
     NUMBER_KEYS: json.dumps({"0": "canary-number-key-" + "2" * 32}),
+    OPT_OUT_KEYS: json.dumps({"0": "canary-opt-out-key-" + "3" * 32}),
 }
 
 
@@ -62,7 +63,11 @@ ENVIRONMENT: Final = {
 
 
 def unsubscribe_environment() -> dict[str, str]:
-    return {names.ENV_UNSUBSCRIBE_URL: UNSUBSCRIBE_URL, names.ENV_UNSUBSCRIBE_KEYS: UNSUBSCRIBE_KEYS}
+    return {
+        names.ENV_UNSUBSCRIBE_URL: UNSUBSCRIBE_URL,
+        names.ENV_UNSUBSCRIBE_KEYS: UNSUBSCRIBE_KEYS,
+        names.ENV_OPT_OUT_KEYS: OPT_OUT_KEYS,
+    }
 
 
 def channel_environment(channel: Channel) -> dict[str, str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from functions.core.identity import Channel, DeliveryId, Topic
+from functions.core.opt_out_memory import Memory
 from functions.core.receipts import SuppressionCause
 from functions.core.unsubscribe_token import Subscription
 
@@ -36,6 +37,19 @@ class InMemoryOptOuts:
     def customers_at(self, number_hashes: Iterable[str]) -> Sequence[str]:
         wanted = set(number_hashes)
         return [*(one for one, held in self.numbers.items() if held in wanted), *self.stale]
+
+
+class InMemoryOptOutMemory:
+    """`OptOutMemory`. `since` is when each mark was remembered first."""
+
+    def __init__(self) -> None:
+        self.held: dict[str, Memory] = {}
+        self.since: dict[str, datetime] = {}
+
+    def remember(self, mark: str, memory: Memory, *, at: datetime) -> None:
+        known = self.held.get(mark, Memory())
+        self.held[mark] = Memory(known.opted_out | memory.opted_out, known.causes | memory.causes)
+        self.since.setdefault(mark, at)
 
 
 class InMemorySuppressions:

@@ -84,11 +84,16 @@ def test_the_page_can_change_consent_and_nothing_else_and_read_nobody(template: 
     (update,) = may["dynamodb:UpdateItem"]
     assert update["Resource"] == customers(template)
     attributes = update["Condition"]["ForAllValues:StringEquals"]["dynamodb:Attributes"]
-    assert attributes == [names.CUSTOMER_ID, names.RECORD, *names.CONSENT_ATTRIBUTES]
+    assert attributes == [
+        names.CUSTOMER_ID,
+        names.RECORD,
+        *names.CONSENT_ATTRIBUTES,
+        *names.LEFT_ATTRIBUTES,
+    ]
     assert update["Condition"]["StringEqualsIfExists"] == {"dynamodb:ReturnValues": ["NONE"]}
 
 
-@pytest.mark.parametrize("output", [names.OUTPUT_UNSUBSCRIBE_KEYS, names.OUTPUT_NUMBER_KEYS])
+@pytest.mark.parametrize("output", [names.OUTPUT_UNSUBSCRIBE_KEYS, names.OUTPUT_NUMBER_KEYS, names.OUTPUT_OPT_OUT_KEYS])
 def test_keys_are_drawn_by_aws_long_enough_and_outlive_the_stack(template: Template, output: str) -> None:
     secret = template.of_type("AWS::SecretsManager::Secret")[template.referred(output)]
     drawn = secret["Properties"]["GenerateSecretString"]
@@ -110,6 +115,10 @@ def test_each_function_reads_only_the_keys_it_needs(template: Template) -> None:
             template.referred(names.consumer_output("email")),
         },
         template.referred(names.OUTPUT_NUMBER_KEYS): {template.referred(names.OUTPUT_INBOUND_FUNCTION)},
+        template.referred(names.OUTPUT_OPT_OUT_KEYS): {
+            template.referred(names.OUTPUT_UNSUBSCRIBE_FUNCTION),
+            template.referred(names.OUTPUT_INBOUND_FUNCTION),
+        },
     }
 
 

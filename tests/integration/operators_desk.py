@@ -16,7 +16,7 @@ from functions import names
 from ops.cli import main
 from ops.cli.workplace import Workplace
 from ops.deployment import Deployment, RegionDeployment
-from tests.fakes.environment import CONTROL, CUSTOMERS, DELIVERIES, NUMBER_KEYS, SHARDS
+from tests.fakes.environment import CONTROL, CUSTOMERS, DELIVERIES, NUMBER_KEYS, OPT_OUT_KEYS, SHARDS
 from tests.fakes.lambda_context import FakeLambdaContext
 from tests.integration.region import Clock, Region, make_key_rings, make_table
 
@@ -30,6 +30,7 @@ OUTPUTS = {
     names.OUTPUT_PLANNER_FUNCTION: "planner",
     names.OUTPUT_SHARDS: str(SHARDS),
     names.OUTPUT_NUMBER_KEYS: NUMBER_KEYS,
+    names.OUTPUT_OPT_OUT_KEYS: OPT_OUT_KEYS,
 }
 
 

@@ -17,6 +17,8 @@ from moto.ses.models import ses_backends
 from moto.sns.models import sns_backends
 
 from functions import names
+from functions.adapters.items import to_item
+from functions.adapters.opt_out_memory import LEFT, memory_from_row
 from functions.adapters.opt_outs import DynamoOptOuts
 from functions.adapters.schedule_rows import activity_to_row, consent_attribute, profile_to_row
 from functions.core.customer import PROFILE, Consent
@@ -24,6 +26,7 @@ from functions.core.delivery import Delivery, SkipReason, Status
 from functions.core.identity import Channel, Topic
 from functions.core.keyring import KeyRing
 from functions.core.message import DeliveryMessage
+from functions.core.opt_out_memory import STOPPED, Memory, address_mark, customer_mark
 from functions.core.opting_out import number_hash
 from functions.core.unsubscribe_token import Subscription
 from tests.fakes.clock import SUNDAY_EVENING
@@ -32,6 +35,7 @@ from tests.fakes.environment import (
     CUSTOMERS,
     KEY_RINGS,
     NUMBER_KEYS,
+    OPT_OUT_KEYS,
     REGION,
     UNSUBSCRIBE_URL,
     queue_url,
@@ -273,6 +277,29 @@ def test_stop_from_a_number_that_nobody_has_is_counted_and_done(shop: Shop, log:
     assert shop.text("STOP", "+15550109999") == {"batchItemFailures": []}
     assert shop.profile == before
     assert "stop_unknown_number" in log.getvalue()
+
+
+def test_a_number_that_texts_stop_after_its_owner_was_erased_is_remembered(shop: Shop) -> None:
+    shop.region.dynamodb.delete_item(TableName=CUSTOMERS, Key=to_item({"customer_id": CUSTOMER, "record": PROFILE}))
+    for _ in range(2):
+        assert shop.text("STOP") == {"batchItemFailures": []}
+    key = next(iter(KeyRing.parse(KEY_RINGS[OPT_OUT_KEYS])))
+    row = shop.region.customer_row(address_mark(Channel.SMS, PHONE_NUMBER, key), LEFT)
+    assert memory_from_row(row) == STOPPED
+    assert row["since"] == "2026-11-29T20:00:00.000Z"
+    assert shop.profile == {}
+
+
+def test_an_old_link_of_somebody_who_was_erased_is_remembered(shop: Shop) -> None:
+    shop.queue(DIGEST_EMAIL)
+    shop.work()
+    shop.region.dynamodb.delete_item(TableName=CUSTOMERS, Key=to_item({"customer_id": CUSTOMER, "record": PROFILE}))
+    assert shop.visit("POST", link_in(emails()[0]), ONE_CLICK)["statusCode"] == 200
+    key = next(iter(KeyRing.parse(KEY_RINGS[OPT_OUT_KEYS])))
+    row = shop.region.customer_row(customer_mark(CUSTOMER, key), LEFT)
+    assert memory_from_row(row) == Memory(frozenset({(Topic.DIGEST, Channel.EMAIL)}))
+    assert set(row) - {names.CUSTOMER_ID, names.RECORD} == set(names.LEFT_ATTRIBUTES)  # what its role allows
+    assert shop.profile == {}
 
 
 def test_a_stop_that_cannot_be_noted_comes_back(shop: Shop) -> None:

@@ -12,12 +12,13 @@ from functions.core.identity import Channel, Topic
 from functions.core.inbound_text import STOPS, InboundText, Wish, read_inbound_text
 from functions.core.keyring import KeyRing
 from functions.core.message import PoisonError
+from functions.core.opt_out_memory import STOPPED, LateOptOuts, address_mark
 from functions.core.opting_out import Listener, number_hash
 from functions.core.receipts import SuppressionCause
 from functions.core.unsubscribe_token import Subscription
 from tests.fakes.clock import FakeClock
 from tests.fakes.examples import CUSTOMER, PHONE_NUMBER
-from tests.fakes.opt_outs import InMemoryOptOuts, InMemorySuppressions
+from tests.fakes.opt_outs import InMemoryOptOutMemory, InMemoryOptOuts, InMemorySuppressions
 
 OLD, NEW = "old-" + "a" * 40, "new-" + "b" * 40
 KEYS = KeyRing.parse(json.dumps({"0": OLD, "2026-11-01": NEW}))
@@ -110,8 +111,13 @@ def test_what_is_no_text_is_poison_and_not_repeated(body: str, named: str) -> No
 # --- what comes of it ---
 
 
-def listener(opt_outs: InMemoryOptOuts, suppressions: InMemorySuppressions | None = None) -> Listener:
-    return Listener(opt_outs, suppressions or InMemorySuppressions(), lambda: KEYS, FakeClock())
+def listener(
+    opt_outs: InMemoryOptOuts,
+    suppressions: InMemorySuppressions | None = None,
+    memory: InMemoryOptOutMemory | None = None,
+) -> Listener:
+    late = LateOptOuts(memory or InMemoryOptOutMemory(), lambda: KEYS)
+    return Listener(opt_outs, suppressions or InMemorySuppressions(), lambda: KEYS, late, FakeClock())
 
 
 def hash_with(key_id: str, number: str = PHONE_NUMBER) -> str:
@@ -137,6 +143,22 @@ def test_stop_of_a_number_that_moved_on_touches_nobody() -> None:
     heard = listener(opt_outs, suppressions).hear(saying("stop"))
     assert heard.unknown_number
     assert (opt_outs.opted_out, suppressions.held) == ({}, {})
+
+
+def test_stop_of_somebody_who_was_erased_meanwhile_is_remembered_for_whoever_comes_with_the_number() -> None:
+    memory = InMemoryOptOutMemory()
+    listener(InMemoryOptOuts(), memory=memory).hear(saying("stop"))
+    key = KEYS.named("2026-11-01")
+    assert key is not None
+    assert memory.held == {address_mark(Channel.SMS, PHONE_NUMBER, key): STOPPED}
+
+
+def test_nothing_is_remembered_beside_a_profile_that_knows_it_or_of_a_text_that_is_no_stop() -> None:
+    memory = InMemoryOptOutMemory()
+    hears = listener(InMemoryOptOuts({CUSTOMER: hash_with("0")}), memory=memory)
+    hears.hear(saying("stop"))
+    hears.hear(InboundText("m-2", "+15550104171", "hello"))
+    assert memory.held == {}
 
 
 @pytest.mark.parametrize("text", ["START", "unstop", "hello"])

@@ -19,15 +19,17 @@ from functions.adapters.secrets import SecretError
 from functions.adapters.telemetry import logger
 from functions.core.identity import Channel, Topic
 from functions.core.keyring import KeyRing
+from functions.core.opt_out_memory import LateOptOuts, Memory, customer_mark
 from functions.core.unsubscribe_token import Subscription, write_token
 from functions.unsubscribe.desk import UnsubscribeDesk
 from functions.unsubscribe.page import Kind, language_wanted, render
 from functions.unsubscribe.request import LONGEST_BODY
 from tests.fakes.clock import SUNDAY_EVENING, FakeClock
 from tests.fakes.examples import ADDRESSES, CUSTOMER, SITE_URL
-from tests.fakes.opt_outs import InMemoryOptOuts
+from tests.fakes.opt_outs import InMemoryOptOutMemory, InMemoryOptOuts
 
 KEYS = KeyRing.parse(json.dumps({"0": "k" * 40}))
+OPT_OUT_KEYS = KeyRing.parse(json.dumps({"0": "m" * 40}))
 WEEKLY = Subscription(CUSTOMER, Topic.DIGEST, Channel.EMAIL)
 TOKEN = write_token(WEEKLY, KEYS, at=SUNDAY_EVENING)
 ONE_CLICK = "List-Unsubscribe=One-Click"
@@ -40,8 +42,14 @@ def opt_outs() -> InMemoryOptOuts:
 
 
 @pytest.fixture
-def desk(opt_outs: InMemoryOptOuts) -> UnsubscribeDesk:
-    return UnsubscribeDesk(opt_outs, lambda: KEYS, FakeClock(), SITE_URL, Counts())
+def memory() -> InMemoryOptOutMemory:
+    return InMemoryOptOutMemory()
+
+
+@pytest.fixture
+def desk(opt_outs: InMemoryOptOuts, memory: InMemoryOptOutMemory) -> UnsubscribeDesk:
+    late = LateOptOuts(memory, lambda: OPT_OUT_KEYS)
+    return UnsubscribeDesk(opt_outs, lambda: KEYS, late, FakeClock(), SITE_URL, Counts())
 
 
 @pytest.fixture
@@ -141,11 +149,20 @@ def test_leaving_twice_is_leaving(desk: UnsubscribeDesk, opt_outs: InMemoryOptOu
 
 
 def test_somebody_who_was_erased_is_told_the_same_and_stays_erased(
-    desk: UnsubscribeDesk, opt_outs: InMemoryOptOuts
+    desk: UnsubscribeDesk, opt_outs: InMemoryOptOuts, memory: InMemoryOptOutMemory
 ) -> None:
     opt_outs.numbers.clear()
     assert "You are unsubscribed" in desk.answer(post())["body"]
     assert opt_outs.opted_out == {}
+    mark = customer_mark(CUSTOMER, next(iter(OPT_OUT_KEYS)))
+    assert memory.held == {mark: Memory(frozenset({(Topic.DIGEST, Channel.EMAIL)}))}
+
+
+def test_somebody_on_record_is_remembered_there_and_nowhere_else(
+    desk: UnsubscribeDesk, memory: InMemoryOptOutMemory
+) -> None:
+    desk.answer(post())
+    assert memory.held == {}
 
 
 # --- what is refused ---
@@ -211,7 +228,8 @@ def test_without_its_keys_the_page_says_that_the_fault_is_ours(opt_outs: InMemor
     def no_keys() -> KeyRing:
         raise SecretError("ResourceNotFoundException", passing=False)
 
-    answer = UnsubscribeDesk(opt_outs, no_keys, FakeClock(), SITE_URL, Counts()).answer(event())
+    late = LateOptOuts(InMemoryOptOutMemory(), no_keys)
+    answer = UnsubscribeDesk(opt_outs, no_keys, late, FakeClock(), SITE_URL, Counts()).answer(event())
     assert answer["statusCode"] == 503
 
 
