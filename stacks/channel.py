@@ -1,4 +1,4 @@
-"""One channel: its queue, its dead-letter queue and the consumer between them and the provider."""
+"""One channel: its queue, its dead-letter queue and the consumer between them and the provider; a worker if wanted."""
 
 from __future__ import annotations
 
@@ -13,9 +13,17 @@ from stacks.deployment import Deployment
 from stacks.function import Function, Limits, allow
 from stacks.queue import consume, may_consume, queue_and_dead_letters
 from stacks.settings import Channel as ChannelSettings
-from stacks.settings import EmailChannel, EumProviderOptions, HttpProviderOptions, SmsChannel, WebhookChannel
+from stacks.settings import (
+    EmailChannel,
+    EumProviderOptions,
+    HttpProviderOptions,
+    HttpWorker,
+    SmsChannel,
+    WebhookChannel,
+)
 from stacks.storage import Storage
 from stacks.unsubscribe import Unsubscribe
+from stacks.worker import Worker
 
 
 class Channel(Construct):
@@ -37,6 +45,7 @@ class Channel(Construct):
         unsubscribe: Unsubscribe | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
+        self._name = name
         settings = deployment.region.channels.by_name()[name]
         # How each customer's own server answers; who has said STOP to the number that texts come from.
         self._notes_customers = isinstance(settings, WebhookChannel | SmsChannel)
@@ -48,6 +57,17 @@ class Channel(Construct):
             visibility_timeout_s=settings.visibility_timeout_s,
             max_receive_count=settings.max_receive_count,
         )
+        environment = {
+            **storage.environment(),
+            **_environment(deployment, name, settings),
+            **self._provider_options(deployment, settings),
+            **(unsubscribe.environment() if unsubscribe else {}),
+        }
+        statements = [
+            *self._statements(storage),
+            *self._may_send(deployment, settings),
+            *([unsubscribe.keys.may_be_read()] if unsubscribe else []),
+        ]
         self.consumer = Function(
             self,
             "Consumer",
@@ -55,18 +75,8 @@ class Channel(Construct):
             package=name,
             description=f"Hands the {name} deliveries of data region {deployment.data_region} to {settings.provider}",
             limits=Limits(settings.timeout_s, settings.memory_mb),
-            environment={
-                **storage.environment(),
-                names.ENV_QUEUE_URL: self.queue.queue_url,
-                **_environment(deployment, name, settings),
-                **self._provider_options(deployment, settings),
-                **(unsubscribe.environment() if unsubscribe else {}),
-            },
-            statements=[
-                *self._statements(storage),
-                *self._may_send(deployment, settings),
-                *([unsubscribe.keys.may_be_read()] if unsubscribe else []),
-            ],
+            environment={names.ENV_QUEUE_URL: self.queue.queue_url, **environment},
+            statements=[*statements, may_consume(self.queue)],
         )
         _explain_wildcards(self.consumer, _why_any_resource(deployment, settings))
         consume(
@@ -76,14 +86,36 @@ class Channel(Construct):
             batch_size=settings.batch_size,
             window_s=settings.batching_window_s,
             concurrency=settings.concurrency,
+            enabled=settings.http_worker is None or not settings.http_worker.instead_of_queue,
         )
+        self.worker = None
+        if settings.http_worker is not None:
+            self.worker = Worker(
+                self,
+                "Worker",
+                deployment,
+                name=name,
+                channel=settings,
+                settings=settings.http_worker,
+                environment=environment,
+                statements=[*statements, *_may_read_signing_secret(self, settings.http_worker)],
+            )
+            _explain_wildcards(self.worker.function, _why_any_resource(deployment, settings))
+
+    def outputs(self) -> dict[str, str]:
+        """What the command line, and whoever pushes jobs, need to find their way."""
+        return {
+            names.queue_output(self._name): self.queue.queue_url,
+            names.dead_letter_queue_output(self._name): self.dead_letters.queue_url,
+            names.consumer_output(self._name): self.consumer.function.function_name,
+            **(self.worker.outputs() if self.worker is not None else {}),
+        }
 
     def _statements(self, storage: Storage) -> list[iam.PolicyStatement]:
         return [
             allow(["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"], storage.deliveries.table_arn),
             allow(["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"], storage.customers.table_arn),
             allow(["dynamodb:GetItem", "dynamodb:UpdateItem"], storage.control.table_arn),
-            may_consume(self.queue),
             *([allow(["dynamodb:UpdateItem"], storage.customers.table_arn)] if self._notes_customers else []),
         ]
 
@@ -155,6 +187,10 @@ def may_read_api_key(scope: Construct, settings: ChannelSettings) -> list[iam.Po
     if not isinstance(settings.provider_options, HttpProviderOptions):
         return []
     return [may_read_secret(scope, settings.provider_options.api_key_secret)]
+
+
+def _may_read_signing_secret(scope: Construct, worker: HttpWorker) -> list[iam.PolicyStatement]:
+    return [] if worker.signing_secret is None else [may_read_secret(scope, worker.signing_secret)]
 
 
 def may_read_secret(scope: Construct, name: str) -> iam.PolicyStatement:

@@ -96,8 +96,6 @@ class DigestStack(Stack):
             **self.unsubscribe.outputs(),
             **self.inbound.outputs(),
         }
-        for name, channel in self.channels.items():
-            outputs[names.queue_output(name)] = channel.queue.queue_url
-            outputs[names.dead_letter_queue_output(name)] = channel.dead_letters.queue_url
-            outputs[names.consumer_output(name)] = channel.consumer.function.function_name
+        for channel in self.channels.values():
+            outputs |= channel.outputs()
         return outputs

@@ -19,10 +19,14 @@ from stacks.settings import LOG_RETENTIONS_DAYS
 
 @dataclass(frozen=True)
 class Limits:
-    """What an invocation may take. Lambda gives CPU with memory: a whole one at 1769 MB."""
+    """What an invocation may take. Lambda gives CPU with memory: a whole one at 1769 MB.
+
+    `concurrency` is how many there may be at once, where nothing but Lambda can say so; it is taken from the account's.
+    """
 
     timeout_s: int
     memory_mb: int
+    concurrency: int | None = None
 
 
 class Function(Construct):
@@ -68,6 +72,7 @@ class Function(Construct):
             handler=f"functions.{package}.handler.handler",
             timeout=Duration.seconds(limits.timeout_s),
             memory_size=limits.memory_mb,
+            reserved_concurrent_executions=limits.concurrency,
             log_group=log_group,
             role=self.role.without_policy_updates(),
             environment={

@@ -214,6 +214,36 @@ def _channel_guards(name: str, channel: Channel, deployment: Deployment) -> list
             f"Lambda throttles the consumer {where}: messages nobody looked at use up their receives.",
             _throttles(consumer),
         ),
+        *([] if channel.worker is None else _worker_guards(title, where, channel.worker.function.function)),
+    ]
+
+
+def _worker_guards(title: str, where: str, worker: lambda_.Function) -> list[Guard]:
+    """Its queue is somebody else's, and so are that queue's dead letters: here is what can be seen from inside."""
+    return [
+        Guard(
+            f"{title}WorkerFaults",
+            "jobs answered with 5xx",
+            f"The worker {where} has answered jobs with 5xx for 15 minutes: its log says whether the provider is to "
+            "blame (delivery.attempted) or we are (message.failed, job.no_secret).",
+            _faults_at_url(worker),
+            periods=3,
+        ),
+        Guard(
+            f"{title}WorkerErrors",
+            "worker errors",
+            f"The worker {where} dies in its requests, in two periods running.",
+            _errors(worker),
+            periods=2,
+        ),
+        Guard(
+            f"{title}WorkerThrottles",
+            "worker throttles",
+            f"Jobs come faster to the worker {where} than its concurrency allows, for 15 minutes: have the HTTP queue "
+            "push fewer at once.",
+            _throttles(worker),
+            periods=3,
+        ),
     ]
 
 

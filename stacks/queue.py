@@ -79,9 +79,16 @@ def queue_and_dead_letters(
 
 
 def consume(
-    scope: Construct, function: Function, queue: sqs.IQueue, *, batch_size: int, window_s: int, concurrency: int
+    scope: Construct,
+    function: Function,
+    queue: sqs.IQueue,
+    *,
+    batch_size: int,
+    window_s: int,
+    concurrency: int,
+    enabled: bool = True,
 ) -> None:
-    """Have a function work a queue off."""
+    """Have a function work a queue off, or be ready to."""
     # The maximum concurrency holds the queue back without loss. Reserved concurrency would throttle the poller, and
     # every throttled batch uses up a receive: messages nobody looked at end in the dead-letter queue, with no log.
     # Filters would delete what they do not match.
@@ -94,6 +101,7 @@ def consume(
         max_batching_window=Duration.seconds(window_s),
         max_concurrency=concurrency,
         report_batch_item_failures=True,
+        enabled=enabled,
     )
 
 

@@ -259,8 +259,28 @@ def _timeout_between_wakeups(interval_s: int) -> int:
     return min(LONGEST_FUNCTION_S, interval_s - max(10, interval_s // 10))
 
 
+class HttpWorker(_Entries):
+    """A function URL at which a managed HTTP queue pushes a channel's jobs."""
+
+    auth: Annotated[
+        Literal["iam", "signature"],
+        _one_of(["iam", "signature"], "who may push jobs: whom AWS IAM lets in, or whoever signs them"),
+    ]
+    signing_secret: Annotated[
+        str | None,
+        _text_or_null(
+            _NAME_OF_SECRET,
+            "must be null, or the name of a secret in this region's Secrets Manager (its text is what jobs are signed "
+            "with, `whsec_` and base64, or two with a space between them while it is being rotated)",
+        ),
+    ] = None
+    instead_of_queue: Annotated[
+        bool, _one_of([True, False], "true leaves the channel's queue to you: no consumer takes anything off it")
+    ] = False
+
+
 class _Channel(_Entries):
-    """Queue, dead-letter queue and consumer of one channel."""
+    """Queue, dead-letter queue and consumer of one channel, and the worker beside it or in its place."""
 
     rate_per_second: Annotated[
         float, _number(0.01, 10_000, "sends a second: our share of what the provider allows the account")
@@ -288,6 +308,7 @@ class _Channel(_Entries):
     ]
 
     quiet_hours: _QuietHours = None
+    http_worker: HttpWorker | None = None
 
     @property
     def quiet_hours_text(self) -> str:
@@ -576,6 +597,8 @@ def _misfits(name: str, channel: Channel, region: Region) -> Iterator[tuple[str,
             list(channel.backoff_s),
             f"must add up to less than {longest_s} (seconds; later, the queue or expires_after_hours has ended it)",
         )
+    if channel.http_worker is not None:
+        yield from _worker_misfits(f"channels.{name}.http_worker", channel.http_worker)
     if not isinstance(channel, WebhookChannel):
         yield from _provider_misfits(f"channels.{name}", channel)
     elif sum(channel.backoff_s) >= WEBHOOK_ID_KNOWN_FOR_S:
@@ -584,6 +607,13 @@ def _misfits(name: str, channel: Channel, region: Region) -> Iterator[tuple[str,
             list(channel.backoff_s),
             f"must add up to less than {WEBHOOK_ID_KNOWN_FOR_S} (seconds that receivers have to know a webhook-id for)",
         )
+
+
+def _worker_misfits(path: str, worker: HttpWorker) -> Iterator[tuple[str, object, str]]:
+    if worker.auth == "signature" and worker.signing_secret is None:
+        yield f"{path}.signing_secret", None, "must name the secret that jobs are signed with (auth is signature)"
+    if worker.auth == "iam" and worker.signing_secret is not None:
+        yield f"{path}.signing_secret", worker.signing_secret, "must be left out (auth is iam: nothing is signed)"
 
 
 def _provider_misfits(path: str, channel: Channel) -> Iterator[tuple[str, object, str]]:

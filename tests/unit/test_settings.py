@@ -458,3 +458,37 @@ def test_a_webhook_is_not_sent_again_when_its_receiver_may_have_forgotten_it() -
         "must add up to less than 86400 (seconds that receivers have to know a webhook-id for)"
     )
     assert problem(f"{WEBHOOK}.provider_options", OPTIONS).endswith("must be null (provider webhook has none)")
+
+
+# --- an HTTP worker ---
+
+WORKER = f"{EMAIL}.http_worker"
+SIGNED = {"auth": "signature", "signing_secret": "digest/email-jobs"}
+
+
+def test_no_channel_has_an_http_worker_unless_it_is_asked_for() -> None:
+    for region in shipped().regions.values():
+        assert {channel.http_worker for channel in region.channels.by_name().values()} == {None}
+
+
+def test_an_http_worker_stands_beside_the_queue_unless_it_takes_its_place() -> None:
+    worker = load_settings(changed(WORKER, SIGNED)).regions["us"].channels.email.http_worker
+    assert worker is not None
+    assert (worker.auth, worker.signing_secret, worker.instead_of_queue) == ("signature", "digest/email-jobs", False)
+
+
+@pytest.mark.parametrize(
+    ("worker", "expected"),
+    [
+        ({}, ".auth: is missing; must be one of "),
+        ({"auth": "none"}, '.auth: is "none"; must be one of "iam", "signature"'),
+        ({"auth": "signature"}, ".signing_secret: is null; must name the secret that jobs are signed with"),
+        ({**SIGNED, "auth": "iam"}, ".signing_secret: is "),
+        ({**SIGNED, "signing_secret": "digest/email-secret"}, ".signing_secret: is "),
+        ({"auth": "iam", "instead_of_queue": 1}, ".instead_of_queue: is 1; must be one of true, false"),
+        ({"auth": "iam", "secret": "digest"}, ".secret: is unknown; known here, closest first: "),
+        (True, ": is true; must be an object with auth, signing_secret, instead_of_queue"),
+    ],
+)
+def test_a_worker_that_would_let_in_nobody_or_anybody_is_refused(worker: object, expected: str) -> None:
+    assert problem(WORKER, worker).startswith(WORKER + expected)
