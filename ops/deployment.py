@@ -138,6 +138,12 @@ class RegionDeployment:
         return self.functions.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
 
     @property
+    def caller(self) -> str:
+        """ARN of whoever's credentials these are."""
+        identity: Mapping[str, str] = self._session.client("sts", config=_PATIENT).get_caller_identity()
+        return identity["Arn"]
+
+    @property
     def shards(self) -> int:
         """Partitions of every index."""
         return int(self.output(names.OUTPUT_SHARDS))

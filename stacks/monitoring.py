@@ -340,7 +340,8 @@ def _delivery_guards(deployment: Deployment) -> list[Guard]:
         Guard(
             "ChannelHalted",
             "channels halted",
-            f"A channel {where} is halted: nothing of it is sent, nothing is lost. Mend the cause, then resume it.",
+            f"A channel {where} is halted: nothing of it is sent, nothing is lost. Mend the cause, then resume it: "
+            "docs/runbooks/channel-halted.md",
             _own_metric(names.METRIC_CHANNELS_HALTED, deployment, sweep_s, "Maximum"),
         ),
         Guard(

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
-from ops.cli import due, importing, plan, preview, show, status, unsuppress, webhooks
+from ops.cli import channels, due, importing, plan, preview, show, status, unsuppress, webhooks
 from ops.cli.output import complain
 from ops.cli.workplace import Workplace
 from ops.deployment import Deployment, DeploymentError, in_words
@@ -60,6 +60,7 @@ app.command("status")(status.status)
 app.command("show")(show.show)
 app.command("preview")(preview.preview)
 app.command("unsuppress")(unsuppress.unsuppress)
+channels.add_commands(app)
 webhooks.add_commands(app)
 
 
