@@ -24,6 +24,8 @@ RUN = Path(__file__).parents[2] / "out" / "e2e"
 API_KEY_SECRET = "digest/email-api-key"
 WEBHOOK_SECRET = "digest/email-webhooks"
 SIGNING_SECRET = "whsec_" + base64.b64encode(b"signs what the mail provider says").decode()
+JOBS_SECRET = "digest/email-jobs"
+JOBS_SIGNING_SECRET = "whsec_" + base64.b64encode(b"signs jobs that an HTTP queue pushes").decode()
 
 
 @pytest.fixture(scope="session")
@@ -52,6 +54,9 @@ def deployment(simulator: ProviderSimulator) -> Iterator[Deployment]:
         },
     }
     settings["regions"]["us"]["receipts"] = {"webhook_secret": WEBHOOK_SECRET}
+    for region in settings["regions"].values():
+        region["channels"]["email"]["http_worker"] = {"auth": "signature", "signing_secret": JOBS_SECRET}
+        region["channels"]["sms"]["http_worker"] = {"auth": "iam"}
     RUN.mkdir(parents=True, exist_ok=True)
     overrides = RUN / "settings.json"
     overrides.write_text(json.dumps(settings), encoding="utf-8")
@@ -59,6 +64,9 @@ def deployment(simulator: ProviderSimulator) -> Iterator[Deployment]:
         secrets = made.emulator.client("secretsmanager", made.aws_region("us"))
         secrets.create_secret(Name=API_KEY_SECRET, SecretString=simulator.api_key)
         secrets.create_secret(Name=WEBHOOK_SECRET, SecretString=SIGNING_SECRET)
+        for data_region in ("us", "eu"):
+            secrets = made.emulator.client("secretsmanager", made.aws_region(data_region))
+            secrets.create_secret(Name=JOBS_SECRET, SecretString=JOBS_SIGNING_SECRET)
         yield made
 
 
