@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
@@ -85,6 +86,14 @@ def test_channels_are_listed_with_their_gates_their_pace_and_what_waits(desk: De
     assert "email is halted since 2026-11-29 20:00:00 UTC (NotVerified)" in shown
     assert "sms is closed until 2026-11-29 21:00:00 UTC (ServiceQuotaExceededException)" in shown
     assert "eu: nothing is stopped" in shown
+
+
+def test_the_list_fits_eighty_columns(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+    desk.digest(*PAUSE)
+    told = re.sub("\x1b\\[[0-9;]*m", "", desk.digest("channels", "list").out)
+    assert max(len(line) for line in told.splitlines()) <= 80
 
 
 # --- pause ---

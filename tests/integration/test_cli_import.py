@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,14 @@ from botocore.exceptions import ClientError
 
 from functions.adapters.customers import DynamoCustomers
 from functions.core.customer import DIGEST_SCHEDULE, PROFILE, Consent, Profile
-from functions.core.identity import Channel, Topic
+from functions.core.delivery import SkipReason, Status
+from functions.core.identity import Channel, DeliveryId, Topic
 from functions.core.instants import from_text
 from ops.imports.rows import DynamoRows, RowChange
 from tests.fakes.clock import SUNDAY_EVENING
-from tests.fakes.environment import CUSTOMERS
-from tests.fakes.examples import PERIOD
+from tests.fakes.environment import CUSTOMERS, queue_url
+from tests.fakes.examples import PERIOD, an_exhausted_delivery
+from tests.integration.lambda_poller import LambdaPoller
 from tests.integration.operators_desk import Desk, FakeLambda, a_second_region
 from tests.integration.region import Clock, Functions, Region
 
@@ -128,6 +131,27 @@ def test_a_customer_who_moves_is_reminded_once_and_by_the_new_clock(desk: Desk, 
     reminders = [one for name, one in desk.us.deliveries().items() if name.startswith("reminder:")]
     assert [str(one.delivery_id) for one in reminders] == ["reminder:c-1:inv-2:email"]
     assert reminders[0].expires_at == from_text("2026-12-01T17:00:00Z")
+
+
+def test_an_order_that_is_paid_after_its_reminder_was_planned_is_not_reminded_of_by_a_message_or_a_redrive(
+    desk: Desk, functions: Functions, clock: Clock, people: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "reminders.csv"
+    file.write_text(LOCAL.replace("T09:00", "T15:00").replace("2026-11-30", "2026-11-29"))
+    desk.digest("customers", "import", str(people))
+    desk.digest("reminders", "import", str(file))
+    assert desk.digest("plan", "--region", "us").out == "2 deliveries planned in us, 2 enqueued\n"
+    file.write_text(file.read_text().replace("Pay,\n", "Pay,paid\n"))
+    assert desk.digest("reminders", "import", str(file)).status == 0
+    once, redriven = (f"reminder:c-1:inv-{number}:email" for number in (1, 2))
+    desk.us.put_deliveries(replace(an_exhausted_delivery(), delivery_id=DeliveryId.parse(redriven)))
+    poller = LambdaPoller(desk.us.sqs, queue_url(Channel.EMAIL), functions.email.handler, clock)
+    assert poller.poll() == {"batchItemFailures": []}
+    for delivery_id in (once, redriven):
+        row = desk.us.delivery(delivery_id)
+        assert (row.status, row.skip_reason) == (Status.SKIPPED, SkipReason.PAID)
+    why = desk.digest("show", redriven, "--json").json["accepted"]["why"]
+    assert why == "skipped (paid): the order was paid before the reminder was sent"
 
 
 def test_hundreds_of_customers_are_written_in_whole_transactions(desk: Desk, tmp_path: Path) -> None:
