@@ -28,7 +28,9 @@ LAMBDA_PYTHON: Final = "3.14"
 LAMBDA_PLATFORM: Final = "aarch64-manylinux2014"
 
 # Services that the functions call. botocore describes every service there is, 20 MB of them zipped.
-AWS_SERVICES: Final = frozenset({"dynamodb", "pinpoint-sms-voice-v2", "secretsmanager", "sesv2", "sns", "sqs"})
+AWS_SERVICES: Final = frozenset(
+    {"bedrock-runtime", "dynamodb", "pinpoint-sms-voice-v2", "secretsmanager", "sesv2", "sns", "sqs"}
+)
 _SERVICE_MODELS: Final = frozenset({("botocore", "data"), ("boto3", "data")})
 # How days, amounts and plurals are written in our languages, and what all languages share. Babel knows a thousand more,
 # 30 MB of them.

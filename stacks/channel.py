@@ -22,6 +22,7 @@ from stacks.settings import (
     WebhookChannel,
 )
 from stacks.storage import Storage
+from stacks.summary import explain_model_wildcard, may_summarise, summary_environment
 from stacks.unsubscribe import Unsubscribe
 from stacks.worker import Worker
 
@@ -62,12 +63,15 @@ class Channel(Construct):
             **_environment(deployment, name, settings),
             **self._provider_options(deployment, settings),
             **(unsubscribe.environment() if unsubscribe else {}),
+            **(summary_environment(deployment) if isinstance(settings, EmailChannel) else {}),
         }
         statements = [
             *self._statements(storage),
             *self._may_send(deployment, settings),
             *([unsubscribe.keys.may_be_read()] if unsubscribe else []),
+            *(may_summarise(self, deployment, storage) if isinstance(settings, EmailChannel) else []),
         ]
+        explain_model_wildcard(self, deployment)
         self.consumer = Function(
             self,
             "Consumer",

@@ -28,6 +28,7 @@ from stacks.inbound import Inbound
 from stacks.planner import Planner
 from stacks.receipts import Receipts
 from stacks.recovery import Recovery
+from stacks.settings import Summary
 from stacks.unsubscribe import Unsubscribe
 from stacks.wakeup import Wakeup
 
@@ -156,11 +157,13 @@ def _planner_runs(deployment: Deployment) -> cloudwatch.Metric:
     return _own_metric(names.METRIC_PLANNER_RUNS, deployment, deployment.region.planner.interval_s)
 
 
-def _own_metric(name: str, deployment: Deployment, period_s: int, statistic: str = "Sum") -> cloudwatch.Metric:
+def _own_metric(
+    name: str, deployment: Deployment, period_s: int, statistic: str = "Sum", **dimensions: str
+) -> cloudwatch.Metric:
     return cloudwatch.Metric(
         namespace=names.METRICS_NAMESPACE,
         metric_name=name,
-        dimensions_map={"service": names.SERVICE, "region": deployment.data_region},
+        dimensions_map={"service": names.SERVICE, "region": deployment.data_region, **dimensions},
         period=Duration.seconds(period_s),
         statistic=statistic,
     )
@@ -417,6 +420,8 @@ def _draw(
         cloudwatch.AlarmStatusWidget(title=f"{stack}: what needs a person", width=_WIDE, height=4, alarms=every_alarm)
     )
     dashboard.add_widgets(*_planning_graphs(deployment))
+    if deployment.region.summary is not None:
+        dashboard.add_widgets(*_summary_graphs(deployment, deployment.region.summary))
     for part, part_guards in guards.items():
         drawn = zip(part_guards, alarms[part], strict=True)
         dashboard.add_widgets(*(_guarded_graph(part, guard, alarm) for guard, alarm in drawn))
@@ -429,6 +434,28 @@ def _planning_graphs(deployment: Deployment) -> list[cloudwatch.GraphWidget]:
     return [
         cloudwatch.GraphWidget(title="Deliveries planned, in 5 min", width=_HALF, left=[planned]),
         cloudwatch.GraphWidget(title="Planner lag, at most", width=_HALF, left=[lag]),
+    ]
+
+
+def _summary_graphs(deployment: Deployment, settings: Summary) -> list[cloudwatch.GraphWidget]:
+    tokens = [
+        _own_metric(name, deployment, 300, prompt_version=settings.prompt_version).with_(label=label)
+        for name, label in (
+            (names.METRIC_SUMMARY_INPUT_TOKENS, "in"),
+            (names.METRIC_SUMMARY_OUTPUT_TOKENS, "out"),
+        )
+    ]
+    # Why a digest has none is a stop reason or an error code, and nobody knows all of those beforehand.
+    where = f'region="{deployment.data_region}" MetricName="{names.METRIC_SUMMARIES}"'
+    by_outcome = cloudwatch.MathExpression(
+        expression=f"SEARCH('{{{names.METRICS_NAMESPACE},channel,outcome,region,service}} {where}', 'Sum', 300)",
+        label="${PROP('Dim.outcome')}",
+        period=_FIVE_MINUTES,
+    )
+    title = f"Tokens of {settings.prompt_version}, in 5 min"
+    return [
+        cloudwatch.GraphWidget(title="Digests by what became of their summary", width=_HALF, left=[by_outcome]),
+        cloudwatch.GraphWidget(title=title, width=_HALF, left=tokens),
     ]
 
 

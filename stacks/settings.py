@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from functions.names import WEBHOOK_ID_KNOWN_FOR_S
+from functions.names import SUMMARY_PROMPTS, WEBHOOK_ID_KNOWN_FOR_S
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -42,9 +42,13 @@ LOG_RETENTIONS_DAYS: Final = (
     *(1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827),
     *(2192, 2557, 2922, 3288, 3653),
 )  # fmt: skip
+# The instructions of every prompt version take less than that in bytes, with a short week's facts; a token is no less.
+SHORTEST_PROMPT: Final = 2000
 LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 # An AWS region that opens with one of these lies there; a data region of that name promises just that.
 GEOGRAPHIES: Final = ("af", "ap", "ca", "eu", "il", "me", "mx", "sa", "us")
+# How the id of a Bedrock inference profile opens, and where it may have a model run. `global.` may anywhere.
+PROFILE_GEOGRAPHIES: Final = {"us": "us", "eu": "eu", "apac": "ap", "jp": "ap", "au": "ap", "ca": "ca"}
 
 
 class SettingsError(ValueError):
@@ -479,6 +483,40 @@ class Receipts(_Entries):
         return self.soft_bounce_window_days * DAY_S
 
 
+class Summary(_Entries):
+    """Summaries of emailed digests by a model on Amazon Bedrock."""
+
+    model_id: Annotated[
+        str,
+        _text(
+            rf"(?!global\.)(({'|'.join(PROFILE_GEOGRAPHIES)})\.)?[a-z0-9-]+\.[a-z0-9][a-z0-9.:-]{{0,127}}",
+            "must be the id of a model that runs in this region, such as amazon.nova-lite-v1:0, or of an inference "
+            "profile that stays in its geography, such as eu.amazon.nova-lite-v1:0 (global. ones do not)",
+        ),
+    ]
+    prompt_version: Annotated[str, _one_of(SUMMARY_PROMPTS, "the prompts that this release has")]
+    tokens_per_digest: Annotated[int, _whole(1000, 100_000, "tokens that one digest may take, in and out")]
+    tokens_per_period: Annotated[
+        int, _whole(1000, 10**12, "tokens that all digests of a week may take in this region; then they go out plain")
+    ]
+    max_output_tokens: Annotated[int, _whole(50, 2000, "tokens of an answer; a longer one is not printed")] = 300
+    temperature: Annotated[
+        float | None,
+        BeforeValidator(
+            _Rule(
+                "must be null (the model's own; some models take no other), or from 0 to 1",
+                lambda value: value is None or (_is_number(value) and 0 <= value <= 1),
+            )
+        ),
+    ] = None
+    timeout_s: Annotated[int, _whole(1, 60, "seconds that the model may take before a digest goes out plain")] = 4
+
+    @property
+    def geography(self) -> str | None:
+        """How the AWS regions begin that an inference profile may have its model run in; None for a model itself."""
+        return PROFILE_GEOGRAPHIES.get(self.model_id.partition(".")[0])
+
+
 class Retention(_Entries):
     logs_days: Annotated[int, _one_of(LOG_RETENTIONS_DAYS, "days; CloudWatch Logs knows no others")]
     deliveries_days: Annotated[
@@ -536,6 +574,8 @@ class Region(_Entries):
         ),
     ] = None
 
+    summary: Summary | None = None  # digests have none where it is left out
+
     @property
     def expires_after_s(self) -> int:
         return self.expires_after_hours * HOUR_S
@@ -575,6 +615,8 @@ class Region(_Entries):
         if self.receipts.webhook_secret is not None and self.channels.email.provider != "http":
             expected = f"must be null (webhooks are sent by provider http; email has {self.channels.email.provider})"
             misfits.append(("receipts.webhook_secret", self.receipts.webhook_secret, expected))
+        if self.summary is not None:
+            misfits.extend(_summary_misfits(self.summary, self))
         if misfits:
             raise PydanticCustomError(
                 "do_not_fit_together", "{count} misfits", {"count": len(misfits), "misfits": misfits}
@@ -614,6 +656,36 @@ def _worker_misfits(path: str, worker: HttpWorker) -> Iterator[tuple[str, object
         yield f"{path}.signing_secret", None, "must name the secret that jobs are signed with (auth is signature)"
     if worker.auth == "iam" and worker.signing_secret is not None:
         yield f"{path}.signing_secret", worker.signing_secret, "must be left out (auth is iam: nothing is signed)"
+
+
+def _summary_misfits(summary: Summary, region: Region) -> Iterator[tuple[str, object, str]]:
+    if summary.geography is not None and not region.region.startswith(f"{summary.geography}-"):
+        yield (
+            "summary.model_id",
+            summary.model_id,
+            f"must be a model or an inference profile of {region.region} (its customers' data stays there)",
+        )
+    least = summary.max_output_tokens + SHORTEST_PROMPT
+    if summary.tokens_per_digest < least:
+        yield (
+            "summary.tokens_per_digest",
+            summary.tokens_per_digest,
+            f"must be at least {least} (max_output_tokens, and {SHORTEST_PROMPT} for a week in which little happened)",
+        )
+    if summary.tokens_per_period < summary.tokens_per_digest:
+        yield (
+            "summary.tokens_per_period",
+            summary.tokens_per_period,
+            f"must be at least tokens_per_digest, {summary.tokens_per_digest} (or no digest ever has a summary)",
+        )
+    email = region.channels.email
+    longest_s = email.batch_size * summary.timeout_s + email.send_timeout_s
+    if longest_s >= email.timeout_s:
+        yield (
+            "channels.email.timeout_s",
+            email.timeout_s,
+            f"must be above {longest_s} (seconds: batch_size times summary.timeout_s, and send_timeout_s)",
+        )
 
 
 def _provider_misfits(path: str, channel: Channel) -> Iterator[tuple[str, object, str]]:

@@ -133,7 +133,7 @@ def test_compiled_dependencies_fit_lambda_s_processor_and_python() -> None:
 
 def test_every_client_that_the_functions_make_is_in_the_bundle() -> None:
     sources = [path.read_text(encoding="utf-8") for path in (ROOT / "functions").rglob("*.py")]
-    called = {service for source in sources for service in re.findall(r"\.client\(\s*[\"'](\w+)[\"']", source)}
+    called = {service for source in sources for service in re.findall(r"\.client\(\s*[\"']([\w-]+)[\"']", source)}
     assert {"dynamodb", "sqs"} <= called <= AWS_SERVICES
 
 

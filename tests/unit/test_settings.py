@@ -492,3 +492,69 @@ def test_an_http_worker_stands_beside_the_queue_unless_it_takes_its_place() -> N
 )
 def test_a_worker_that_would_let_in_nobody_or_anybody_is_refused(worker: object, expected: str) -> None:
     assert problem(WORKER, worker).startswith(WORKER + expected)
+
+
+# --- summaries ---
+
+SUMMARY: dict[str, Any] = {
+    "model_id": "us.amazon.nova-lite-v1:0",
+    "prompt_version": "weekly-summary-v1",
+    "tokens_per_digest": 4000,
+    "tokens_per_period": 5_000_000,
+    "timeout_s": 2,
+}
+
+
+def test_digests_have_no_summary_unless_it_is_set() -> None:
+    assert shipped().regions["us"].summary is None
+
+
+@pytest.mark.parametrize(
+    ("region", "model_id", "geography"),
+    [
+        ("us", "us.amazon.nova-lite-v1:0", "us"),
+        ("eu", "eu.anthropic.claude-haiku-4-5-20251001-v1:0", "eu"),
+        ("eu", "mistral.mistral-large-2402-v1:0", None),
+    ],
+)
+def test_a_model_or_a_profile_that_stays_in_the_geography_may_write_them(
+    region: str, model_id: str, geography: str | None
+) -> None:
+    settings = load_settings(changed(f"regions.{region}.summary", {**SUMMARY, "model_id": model_id}))
+    summary = settings.regions[region].summary
+    assert summary is not None
+    assert summary.geography == geography
+
+
+@pytest.mark.parametrize(
+    ("entry", "value", "expected"),
+    [
+        ("model_id", "global.amazon.nova-2-lite-v1:0", "stays in its geography"),
+        ("model_id", "nova", "must be the id of a model that runs in this region"),
+        ("model_id", "eu.amazon.nova-lite-v1:0", "must be a model or an inference profile of us-east-1"),
+        ("prompt_version", "weekly-summary-v0", 'must be "weekly-summary-v1"'),
+        ("max_output_tokens", 5, "must be from 50 to 2000"),
+        ("temperature", 1.5, "must be null"),
+        ("temperature", True, "must be null"),
+        ("tokens_per_digest", 2299, "must be at least 2300 (max_output_tokens, and 2000"),
+        ("tokens_per_period", 3999, "must be at least tokens_per_digest, 4000"),
+        ("timeout_s", 0, "must be from 1 to 60"),
+    ],
+)
+def test_a_wrong_entry_about_summaries_is_named_with_what_would_be_right(
+    entry: str, value: object, expected: str
+) -> None:
+    told = problem("regions.us.summary", {**SUMMARY, entry: value})
+    assert told.startswith(f"regions.us.summary.{entry}: is {json.dumps(value)}; ")
+    assert expected in told
+
+
+@pytest.mark.parametrize("entry", ["model_id", "prompt_version", "tokens_per_digest", "tokens_per_period"])
+def test_what_summaries_may_cost_and_who_writes_them_is_decided_by_a_person(entry: str) -> None:
+    left_out = {name: value for name, value in SUMMARY.items() if name != entry}
+    assert f"regions.us.summary.{entry}: is missing" in problem("regions.us.summary", left_out)
+
+
+def test_a_batch_whose_summaries_all_take_their_time_comes_to_its_end() -> None:
+    told = problem("regions.us.summary", {**SUMMARY, "timeout_s": 3})
+    assert told.startswith("regions.us.channels.email.timeout_s: is 30; must be above 35 (seconds: batch_size times ")

@@ -14,6 +14,7 @@ from functions.core.content.summary import SUMMARY_CHARACTERS, printable, summar
 from functions.core.customer import Activity, ActivityKind
 from functions.core.summary import Prompt
 from functions.names import LANGUAGES
+from stacks.settings import SHORTEST_PROMPT
 from tests.fakes.examples import ADDRESSES, CUSTOMER, PERIOD, SITE_URL, a_profile, an_activity
 
 VERSION = "weekly-summary-v1"
@@ -91,8 +92,10 @@ def test_a_budget_that_not_even_one_entry_fits_into_asks_nothing() -> None:
 
 @pytest.mark.parametrize("version", names.SUMMARY_PROMPTS)
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_every_version_that_the_settings_know_can_be_asked_in_every_language(version: str, language: str) -> None:
-    assert summary_prompt(version, week(locale=language), max_bytes=2000) is not None
+def test_every_version_asks_about_a_short_week_within_what_the_settings_reckon_with(
+    version: str, language: str
+) -> None:
+    assert summary_prompt(version, week(locale=language), max_bytes=SHORTEST_PROMPT) is not None
 
 
 def test_a_version_that_this_release_does_not_have_is_not_guessed() -> None:
