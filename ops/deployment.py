@@ -31,7 +31,7 @@ from functions import names
 from functions.adapters.clock import utc_now
 from functions.adapters.ledger import DynamoLedger
 from functions.adapters.secrets import SecretError, SecretKeyRing
-from functions.core.keyring import KeyRingError
+from functions.core.keyring import KeyRing, KeyRingError
 from functions.core.opting_out import number_hash
 from ops.imports.rows import DynamoRows
 from stacks.settings import SettingsError, read_cdk_json
@@ -160,15 +160,26 @@ class RegionDeployment:
 
     def number_hash(self, number: str) -> str:
         """What a phone number is found by. Raises DeploymentError when its key cannot be read."""
-        name = self.output(names.OUTPUT_NUMBER_KEYS)
         with self._making:
             keys = self._number_keys
+        why = "phone numbers are stored with a keyed hash, so that STOP finds its sender"
+        return number_hash(number, self._read(keys, names.OUTPUT_NUMBER_KEYS, why).of(utc_now()))
+
+    @property
+    def opt_out_keys(self) -> KeyRing:
+        """Keys that opt-outs are remembered under. Raises DeploymentError when they cannot be read."""
+        with self._making:
+            keys = self._opt_out_keys
+        why = "opt-outs of people who were erased are remembered under a keyed hash, so that an import respects them"
+        return self._read(keys, names.OUTPUT_OPT_OUT_KEYS, why)
+
+    def _read(self, keys: SecretKeyRing, output: str, why: str) -> KeyRing:
         try:
-            return number_hash(number, keys().of(utc_now()))
+            return keys()
         except (SecretError, KeyRingError) as error:
             raise DeploymentError(
-                f"the secret {name} in {self.aws_region} cannot be used ({_code_of(error)}): phone numbers are stored "
-                "with a keyed hash, so that STOP finds its sender; use a role that may read the secret"
+                f"the secret {self.output(output)} in {self.aws_region} cannot be used ({_code_of(error)}): {why}; "
+                "use a role that may read the secret"
             ) from None
 
     @property
@@ -187,8 +198,11 @@ class RegionDeployment:
 
     @cached_property
     def _number_keys(self) -> SecretKeyRing:
-        client = self._session.client("secretsmanager", config=_PATIENT)
-        return SecretKeyRing.named(client, self.output(names.OUTPUT_NUMBER_KEYS), clock=utc_now)
+        return SecretKeyRing.named(self.secrets_manager, self.output(names.OUTPUT_NUMBER_KEYS), clock=utc_now)
+
+    @cached_property
+    def _opt_out_keys(self) -> SecretKeyRing:
+        return SecretKeyRing.named(self.secrets_manager, self.output(names.OUTPUT_OPT_OUT_KEYS), clock=utc_now)
 
     @cached_property
     def secrets_manager(self) -> SecretsManagerClient:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from functions.adapters.items import Plain
+    from functions.core.customer import ReminderSchedule
     from functions.core.delivery import Attention
     from functions.core.identity import Channel
 
@@ -65,6 +66,7 @@ def to_row(delivery: Delivery, *, shards: int) -> dict[str, Plain]:
         "receipt": None if delivery.receipt is None else _receipt(delivery.receipt),
         names.RECEIPT_OUTCOME: _receipt_outcome(delivery.receipt),
         "history": [_attempt(one) for one in delivery.history] or None,
+        "erased_at": _text(delivery.erased_at),
         names.ATTENTION: None
         if finished
         else attention_partition(ATTENTION_OF[delivery.status], delivery.delivery_id.channel, shard),
@@ -92,9 +94,9 @@ def period_end(delivery: Delivery) -> str:
     return "#".join(parts)
 
 
-def purge_at(delivery: Delivery, keep_for: timedelta) -> int:
+def purge_at(expiring: Delivery | ReminderSchedule, keep_for: timedelta) -> int:
     """Seconds since the epoch after which DynamoDB may drop the row."""
-    return int((delivery.expires_at + keep_for).timestamp())
+    return int((expiring.expires_at + keep_for).timestamp())
 
 
 def from_row(row: Mapping[str, Any]) -> Delivery:
@@ -131,6 +133,7 @@ def from_row(row: Mapping[str, Any]) -> Delivery:
             Attempt(one["attempt"], from_text(one["at"]), one["outcome"], one["code"], one["policy_version"])
             for one in row.get("history", ())
         ),
+        erased_at=_instant(row, "erased_at"),
     )
 
 

@@ -14,6 +14,7 @@ from functions.adapters.items import from_item, to_item
 from functions.adapters.ledger import TRANSACTION_LIMIT
 from functions.adapters.schedule_rows import schedule_from_row
 from functions.adapters.transactions import CANCELLED, cancellation_codes, transact
+from functions.core.customer import ReminderSchedule
 from functions.core.instants import to_text
 from functions.core.ports import PlanReceipt, UnreadableSchedule
 
@@ -124,12 +125,17 @@ class DynamoPlanBook:
         read_at = to_text(plan.schedule.next_run_at)
         attributes = {"#next_run_at": names.NEXT_RUN_AT}
         values = {":read": {"S": read_at}}
-        if plan.next_run_at is None:
-            update = "REMOVE #next_run_at, #due_shard"
-            attributes["#due_shard"] = names.DUE_SHARD
-        else:
+        if plan.next_run_at is not None:
             update = "SET #next_run_at = :next"
             values[":next"] = {"S": to_text(plan.next_run_at)}
+        else:
+            update = "REMOVE #next_run_at, #due_shard"
+            attributes["#due_shard"] = names.DUE_SHARD
+            if isinstance(plan.schedule, ReminderSchedule):
+                # When the customer is erased, its event leads to its deliveries: it is kept as long as they are.
+                update = f"SET #ttl = :ttl {update}"
+                attributes["#ttl"] = names.TTL
+                values[":ttl"] = {"N": str(purge_at(plan.schedule, self._keep_for))}
         return {
             "Update": {
                 "TableName": self._customers_table,

@@ -108,11 +108,29 @@ TRANSITIONS: Final[Mapping[Status, frozenset[Status]]] = {
 
 OPEN: Final = frozenset({Status.PLANNED, Status.QUEUED, Status.SENDING, Status.RETRYABLE})
 FINISHED: Final = frozenset(status for status, following in TRANSITIONS.items() if not following)
+# Attributes that say why a row is not accepted yet, or when that is to be looked at.
+UNSETTLED: Final = frozenset(
+    {"lease_until", "next_attempt_at", "in_doubt_since", "skip_reason", "failure", "attention_at"}
+)
 
 
 def may_become(target: Status) -> frozenset[Status]:
     """Return the states from which a row may move to `target`."""
     return frozenset(status for status, following in TRANSITIONS.items() if target in following)
+
+
+def may_have_become(read: Status, target: Status) -> frozenset[Status]:
+    """Return the states in which a row may stand by now, for what was read to be enough to write `target`.
+
+    Only its id may have been published meanwhile, which changes nothing else of it. That the provider accepted is the
+    truth whatever has been thought of the attempt since.
+    """
+    if read is target:
+        return frozenset({read})
+    if target is Status.ACCEPTED:
+        return may_become(target)
+    published = {Status.QUEUED} if read in {Status.PLANNED, Status.RETRYABLE} else set()
+    return may_become(target) & ({read} | published)
 
 
 class Attention(StrEnum):
@@ -196,6 +214,7 @@ class Delivery:
     failure: Failure | None = None
     receipt: Receipt | None = None
     history: tuple[Attempt, ...] = field(default=())
+    erased_at: datetime | None = None  # when the customer was erased: what leads to the person is gone, and stays so
 
     def lease_ran_out(self, now: datetime) -> bool:
         """Whether the invocation that claimed this row can no longer be running."""

@@ -10,7 +10,7 @@ from datetime import timedelta
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
-from functions.core.delivery import Attempt, Delivery, Failure, FailureClass, SkipReason, Status
+from functions.core.delivery import FINISHED, Attempt, Delivery, Failure, FailureClass, SkipReason, Status
 from functions.core.outcome import (
     POLICY_VERSION,
     Acknowledgement,
@@ -114,6 +114,22 @@ def doubtful(delivery: Delivery, *, at: datetime) -> Delivery:
     return replace(delivery, status=Status.UNCERTAIN, attention_at=at)
 
 
+def erased(delivery: Delivery, *, at: datetime) -> Delivery:
+    """Return the row of a delivery whose customer was erased, and which nobody is sending.
+
+    What leads from it to the person goes: the provider's reference, under which the provider has the address, and the
+    fingerprint, against which an address and a text could be tried. What is open ends; what may have been sent does not
+    read as if it had not been.
+    """
+    scrubbed = replace(delivery, provider_reference=None, fingerprint=None, erased_at=at)
+    if delivery.status in FINISHED:
+        return scrubbed
+    if delivery.status in {Status.SENDING, Status.UNCERTAIN}:
+        since = delivery.in_doubt_since or delivery.claimed_at or at
+        scrubbed = replace(scrubbed, in_doubt_since=since, lease_until=None)
+    return skipped(scrubbed, SkipReason.INACTIVE, at=at)
+
+
 def requeued(delivery: Delivery, *, at: datetime, look_again_at: datetime, unheard: bool) -> Delivery:
     """Return the row of a delivery whose id has just been published; `unheard` if that was for want of any news."""
     return replace(
@@ -195,7 +211,7 @@ def _accepted(delivery: Delivery, reference: str | None, *, at: datetime) -> Del
         delivery,
         status=Status.ACCEPTED,
         accepted_at=at,
-        provider_reference=reference,
+        provider_reference=reference if delivery.erased_at is None else None,
         lease_until=None,
         next_attempt_at=None,
         attention_at=None,

@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from ops.cli.erasing import erase
 from ops.cli.output import FAILED, complain, count_of, print_json, say
 from ops.cli.workplace import JsonOption, Workplace, workplace_of
 from ops.imports.activity import import_activity
@@ -45,15 +46,17 @@ class Importer(Protocol):
 
 
 def add_commands(app: typer.Typer) -> None:
-    """Add the three groups with their one command each."""
+    """Add the three groups with their commands."""
     for name, described, command in (
-        ("customers", "Customers: where they are reached, and when their digest comes.", customers),
+        ("customers", "Customers: where they are reached, when their digest comes; and erasing them.", customers),
         ("activity", "What happened to customers in the marketplace: orders, price drops, messages.", activity),
         ("reminders", "Reminders that fall due once.", reminders),
     ):
         group = typer.Typer(help=described, no_args_is_help=True, rich_markup_mode="markdown")
         group.callback()(_group)
         group.command("import")(command)
+        if command is customers:
+            group.command("erase")(erase)
         app.add_typer(group, name=name)
 
 

@@ -122,6 +122,7 @@ def _delivery_as_json(data_region: str, delivery: Delivery) -> dict[str, Any]:
         "due_at": moment(delivery.due_at),
         "next_attempt_at": moment(delivery.next_attempt_at),
         "expires_at": moment(delivery.expires_at),
+        "erased_at": moment(delivery.erased_at),
     }
 
 
@@ -151,6 +152,8 @@ def _tell_delivery(data_region: str, delivery: Delivery) -> None:
         facts.append(("Receipt", f"{receipt.state.replace('_', ' ')}, {utc(receipt.at)} ({receipt.code})"))
     if delivery.failure is not None:
         facts.append(("Failure", f"{delivery.failure.failure_class} ({delivery.failure.code})"))
+    if delivery.erased_at is not None:
+        facts.append(("Erased", f"the customer, {utc(delivery.erased_at)}"))
     for name, fact in facts:
         say(f"  {name:<9}  {fact}")
     if delivery.history:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -38,10 +39,11 @@ PeriodOption: TypeAlias = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """The deployment, and the time."""
+    """The deployment, and the time: what it is, and letting seconds of it pass."""
 
     deployment: Deployment
     clock: Callable[[], datetime] = utc_now
+    sleep: Callable[[float], None] = time.sleep
 
 
 def workplace_of(context: typer.Context) -> Workplace:

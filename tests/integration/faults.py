@@ -19,6 +19,22 @@ def refused(operation: str, code: str = "ThrottlingException", status: int = 400
 
 
 @contextmanager
+def just_before(client: Any, operation: str, act: Callable[[], object]) -> Iterator[None]:
+    """Let something happen, once, right before a call of an operation is sent."""
+    event = f"before-call.{client.meta.service_model.service_id.hyphenize()}.{operation}"
+
+    def once(**_: Any) -> None:
+        client.meta.events.unregister(event, once)
+        act()
+
+    client.meta.events.register(event, once)
+    try:
+        yield
+    finally:
+        client.meta.events.unregister(event, once)
+
+
+@contextmanager
 def failing(
     client: Any, operation: str, error: BaseException, *, when: Callable[[int], bool] = lambda _: True
 ) -> Iterator[list[int]]:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -88,6 +89,7 @@ class Desk:
     planner: FakeLambda
     clock: Clock
     capsys: pytest.CaptureFixture[str]
+    meanwhile: Callable[[], None] = lambda: None  # what happens while a command lets time pass
     deployment: Deployment = field(init=False)
 
     def __post_init__(self) -> None:
@@ -99,9 +101,13 @@ class Desk:
         """Run a command as the shell would."""
         self.capsys.readouterr()
         with pytest.raises(SystemExit) as left:
-            main(arguments, workplace=Workplace(self.deployment, self.clock))
+            main(arguments, workplace=Workplace(self.deployment, self.clock, self._sleep))
         written = self.capsys.readouterr()
         return Told(left.value.code if isinstance(left.value.code, int) else 0, written.out, written.err)
+
+    def _sleep(self, seconds: float) -> None:
+        self.clock.advance(timedelta(seconds=seconds))
+        self.meanwhile()
 
 
 def a_second_region() -> Region:

@@ -78,6 +78,7 @@ DELIVERIES = st.builds(
     skip_reason=st.none() | st.sampled_from(SkipReason),
     failure=st.none() | st.builds(Failure, st.text(), st.text(), INSTANTS),
     history=st.lists(ATTEMPTS, max_size=3).map(tuple),
+    erased_at=OPTIONAL_INSTANTS,
 )
 
 
