@@ -12,7 +12,7 @@ from functions.adapters.conditional_write import CONDITION_FAILED, updated
 from functions.adapters.delivery_rows import attention_partition, from_row, to_row
 from functions.adapters.items import from_item, to_value
 from functions.adapters.transactions import CANCELLED, cancellation_codes, transact
-from functions.core.delivery import Attention, Delivery, Status, may_become
+from functions.core.delivery import UNSETTLED, Attention, Delivery, Status, may_have_become
 from functions.core.identity import Channel
 from functions.core.instants import to_text
 from functions.core.ports import Claim, ClaimRefusedError
@@ -126,6 +126,8 @@ class DynamoLedger:
             wanted = answer.get("UnprocessedKeys")
 
     def _update(self, before: Delivery, after: Delivery) -> bool:
+        if not may_have_become(before.status, after.status):
+            return False
         return updated(self._client, TableName=self._table, **update_of(before, after, shards=self._shards))
 
     def _mark_page(self, page: Sequence[Delivery], at: datetime) -> None:
@@ -162,20 +164,21 @@ class DynamoLedger:
 def update_of(before: Delivery, after: Delivery, *, shards: int) -> Any:  # noqa: ANN401 - update_item's arguments
     """Return the UpdateItem arguments that turn one row into the other: only what differs is written.
 
-    Fenced by `attempt`, and allowed only from states that may become the new one (or from itself, where it stays). A
-    receipt is not an attempt's: it is fenced by the receipt that it was joined to.
+    Fenced by `attempt` and by the state that was read: what is left unwritten must still be there. Of an accepted row
+    everything goes that others may have written of it as a failure. A receipt is not an attempt's: it is fenced by the
+    receipt that it was joined to.
     """
     old, new = to_row(before, shards=shards), to_row(after, shards=shards)
-    changed = {name: value for name, value in new.items() if value != old[name]}
+    rewritten = UNSETTLED | {names.ATTENTION} if after.status is Status.ACCEPTED else frozenset()
+    changed = {name: value for name, value in new.items() if value != old[name] or name in rewritten}
     kept = {name: value for name, value in changed.items() if value is not None}
     gone = [name for name, value in changed.items() if value is None]
-    allowed = {before.status} if before.status is after.status else may_become(after.status)
     # The new state is always written, so that the expression is never empty and the row never half changed.
     kept["status"] = str(after.status)
     update = "SET " + ", ".join(f"#{name} = :{name}" for name in kept)
     if gone:
         update += " REMOVE " + ", ".join(f"#{name}" for name in gone)
-    states = {f":from_{status}": str(status) for status in sorted(allowed)}
+    states = {f":from_{status}": str(status) for status in sorted(may_have_become(before.status, after.status))}
     condition = f"#attempt = :seen_attempt AND #status IN ({', '.join(states)})"
     values = {
         **{f":{name}": to_value(value) for name, value in kept.items()},

@@ -1,7 +1,7 @@
 """The deliveries table in memory.
 
-It refuses what the table refuses: a write holds only while `attempt` is as it was read and the row's state may become
-the new one, and it changes only what differs between what was read and what is written. `tests/conformance` runs
+It refuses what the table refuses: a write holds only while `attempt` and the row's state are as they were read, and it
+changes only what differs between what was read and what is written. `tests/conformance` runs
 against it and against DynamoDB alike, so that it stays that way.
 """
 
@@ -12,7 +12,16 @@ from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any
 
-from functions.core.delivery import ATTENTION_OF, FINISHED, OPEN, Attention, Delivery, Status, may_become
+from functions.core.delivery import (
+    ATTENTION_OF,
+    FINISHED,
+    OPEN,
+    UNSETTLED,
+    Attention,
+    Delivery,
+    Status,
+    may_have_become,
+)
 from functions.core.identity import Channel, shard_of
 from functions.core.instants import from_text, to_text
 from functions.core.ports import Claim, ClaimRefusedError
@@ -44,12 +53,13 @@ class InMemoryLedger:
 
     def write(self, before: Delivery, after: Delivery) -> bool:
         current = self.rows.get(str(before.delivery_id))
-        may_come_from = {before.status} if before.status is after.status else may_become(after.status)
-        if current is None or current.attempt != before.attempt or current.status not in may_come_from:
+        if current is None or current.attempt != before.attempt:
+            return False
+        if current.status not in may_have_become(before.status, after.status):
             return False
         if before.receipt not in (after.receipt, current.receipt):  # written, and not what was read
             return False
-        changed = {one.name: getattr(after, one.name) for one in fields(Delivery) if _differs(before, after, one.name)}
+        changed = {one.name: getattr(after, one.name) for one in fields(Delivery) if _written(before, after, one.name)}
         self.put(replace(current, **(changed | {"status": after.status})))
         return True
 
@@ -96,5 +106,6 @@ def as_stored_instant(instant: datetime) -> datetime:
     return from_text(to_text(instant))
 
 
-def _differs(before: Delivery, after: Delivery, name: str) -> bool:
-    return bool(getattr(before, name) != getattr(after, name))
+def _written(before: Delivery, after: Delivery, name: str) -> bool:
+    rewritten = after.status is Status.ACCEPTED and name in UNSETTLED
+    return rewritten or bool(getattr(before, name) != getattr(after, name))

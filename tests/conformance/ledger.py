@@ -19,7 +19,7 @@ from functions.core.identity import Channel
 from functions.core.outcome import Dedupe, Guarantee, Outcome, OutcomeClass
 from functions.core.planning import SchedulePlan
 from functions.core.ports import ClaimRefusedError, Ledger, PlanBook
-from functions.core.settlement import abandoned, expired, postponed, requeued, settled, skipped
+from functions.core.settlement import abandoned, doubtful, expired, postponed, put_off, requeued, settled, skipped
 from tests.fakes.clock import SUNDAY_EVENING
 from tests.fakes.examples import (
     ACCEPTED,
@@ -171,7 +171,30 @@ class LedgerConformance(ABC):
         mine = a_sending_delivery()
         world.put(abandoned(mine, guarantee=NO_KEYS, at=LATER))
         assert world.ledger.write(mine, settled(mine, ACCEPTED, guarantee=NO_KEYS, pause_s=None, at=LATER))
-        assert world.row(mine).status is Status.ACCEPTED
+        row = world.row(mine)
+        assert (row.status, row.failure, row.in_doubt_since, row.attention_at) == (Status.ACCEPTED, None, None, None)
+
+    def test_a_row_that_was_put_off_meanwhile_is_not_claimed(self, world: World) -> None:
+        """Nobody would look for it: it would be `sending`, and in the index stand among those that wait."""
+        read = a_delivery(status=Status.QUEUED, enqueued_at=SUNDAY_EVENING)
+        world.put(put_off(read, until=LATER))
+        with pytest.raises(ClaimRefusedError):
+            world.ledger.claim(read, a_claim())
+        assert world.row(read).status is Status.RETRYABLE
+
+    def test_a_row_in_doubt_is_not_put_off_by_who_has_not_heard_of_it(self, world: World) -> None:
+        read = a_delivery(status=Status.RETRYABLE, attempt=1)
+        world.put(doubtful(read, at=LATER))
+        assert not world.ledger.write(read, put_off(read, until=LATER))
+        assert world.row(read).status is Status.UNCERTAIN
+
+    @pytest.mark.parametrize("status", [Status.PLANNED, Status.RETRYABLE])
+    def test_a_row_whose_id_was_published_meanwhile_is_claimed(self, world: World, status: Status) -> None:
+        read = a_delivery(status=status)
+        world.put(requeued(read, at=SUNDAY_EVENING, look_again_at=LATER, unheard=False))
+        world.ledger.claim(read, a_claim())
+        assert world.row(read).status is Status.SENDING
+        assert list(world.ledger.needing_attention(Attention.OPEN, Channel.EMAIL, 0, a_claim().lease_until))
 
     @pytest.mark.parametrize("source", Status)
     @pytest.mark.parametrize("target", [status for status in Status if status is not Status.PLANNED])

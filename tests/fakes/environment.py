@@ -25,12 +25,12 @@ KEY_RINGS: Final = {
 }
 
 
-def queue_url(channel: Channel) -> str:
-    return f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/{channel}"
+def queue_url(queue: Channel | str) -> str:
+    return f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/{queue}"
 
 
-def dead_letter_url(channel: Channel) -> str:
-    return queue_url(channel) + "-dead-letters"
+def dead_letter_url(queue: Channel | str) -> str:
+    return queue_url(queue) + "-dead-letters"
 
 
 ENVIRONMENT: Final = {

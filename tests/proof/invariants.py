@@ -40,8 +40,20 @@ def violations(world: World, story: Story) -> Iterator[str]:
         yield from (f"{delivery_id} ({row.status}, attempt {row.attempt}): {one}" for one in found)
     if world.open_periods():
         yield f"still open: {world.open_periods()}"
-    if world.dead_letters() and not story.may_leave_dead_letters:
-        yield f"{world.dead_letters()} dead letters"
+    if not story.may_leave_dead_letters:  # what an operator redrives is sent after its week was closed
+        yield from _of_the_weeks_end(rows, world)
+    if world.letters.dead_letters and not story.may_leave_dead_letters:
+        yield f"{len(world.letters.dead_letters)} dead letters"
+    if world.receipts.dead_letters:
+        yield f"{len(world.receipts.dead_letters)} events that nobody took in"
+
+
+def _of_the_weeks_end(rows: Mapping[str, Mapping[str, Any]], world: World) -> Iterator[str]:
+    """A week that is closed is over: nothing of it is sent any more."""
+    for row in map(from_row, rows.values()):
+        key, closed_at = world.carrier.keys.get(str(row.delivery_id)), world.closed_at(str(row.period))
+        if key is not None and closed_at is not None and closed_at < key.since:
+            yield f"{row.delivery_id} was sent at {key.since}, its week closed at {closed_at}"
 
 
 def _of_its_end(raw: Mapping[str, Any], row: Delivery, story: Story, world: World) -> Iterator[str]:

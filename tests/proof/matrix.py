@@ -12,110 +12,50 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
-from itertools import chain
-from typing import Final
 
-from functions.core.delivery import Status
-from tests.fakes.clock import SUNDAY_EVENING
 from tests.proof.carrier import Kind
-from tests.proof.invariants import violations
-from tests.proof.outside import LEAVES_AN_EFFECT, Call, Cut, Meanwhile, Side
-from tests.proof.stories import STORIES, Story
-from tests.proof.world import RestlessError, a_world
-
-PROGRESS_EVERY: Final = 1000
+from tests.proof.cases import Case, Verdict, uncut
+from tests.proof.exploration import Explored, explored
+from tests.proof.outside import Side
+from tests.proof.stories import STORIES
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
-    """One run: a story, a kind of provider, and where it is cut (nowhere: the run that finds the calls)."""
+class Wish:
+    """Which cuts to make: all, those of one process, a share."""
 
-    story: str
-    kind: Kind
-    cuts: tuple[Cut, ...] = ()
-    call: str = ""
-    process: str = ""
+    process: str | None = None
+    share: float = 1.0
+    seed: int = 417
 
-    def __str__(self) -> str:
-        where = "".join(f" | {cut.number} {cut.side} {cut.meanwhile}" for cut in self.cuts) or " | uncut"
-        return f"{self.story} | {self.kind} | {self.process}: {self.call}{where}"
+    def __call__(self, case: Case) -> bool:
+        drawn = self.share >= 1 or random.Random(f"{self.seed} {case}").random() < self.share  # noqa: S311
+        return drawn and self.process in {None, case.process}
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What a run came to."""
-
-    case: Case
-    calls: tuple[Call, ...]
-    violations: tuple[str, ...]
-    ends: tuple[Status, ...]
-    took: timedelta  # from the planner's wake-up until everything was quiet
-    needless_doubt: int  # uncertain rows that were never sent
-
-
-def judge(case: Case) -> Verdict:
-    """Run a case to its end and look at what is left."""
-    story = STORIES[case.story]
-    with a_world(case.kind, story.channel, *case.cuts) as world:
-        story.tell(world)
-        found: list[str] = []
-        try:
-            world.play()
-        except RestlessError as error:
-            found.append(str(error))
-        if case.cuts and not world.outside.was_cut:
-            found.append("the cut was never reached: the run is not the same twice")
-        found.extend(violations(world, story))
-        rows = world.rows()
-        return Verdict(
-            case,
-            tuple(world.outside.calls),
-            tuple(found),
-            tuple(row.status for row in rows),
-            world.clock() - SUNDAY_EVENING,
-            sum(row.status is Status.UNCERTAIN and not world.carrier.operations[str(row.delivery_id)] for row in rows),
-        )
-
-
-def cuts_of(base: Verdict) -> Iterator[Case]:
-    """Every case that follows from an uncut run."""
-    for call in base.calls:
-        for meanwhile, sides in _what_may_happen(base.case.kind, call):
-            for side in sides:
-                cut = Cut(call.number, side, meanwhile)
-                yield Case(base.case.story, base.case.kind, (cut,), call.name, call.process)
-
-
-def _what_may_happen(kind: Kind, call: Call) -> Iterator[tuple[Meanwhile, Sequence[Side]]]:
-    yield Meanwhile.NOBODY, call.sides
-    yield Meanwhile.TWIN, (Side.NONE, *call.sides)
-    if call.process != "reconciler":
-        yield Meanwhile.SWEEP, (Side.NONE, *(side for side in call.sides if side in LEAVES_AN_EFFECT))
-    if kind is Kind.EVENTS and call.process.endswith("consumer"):
-        yield Meanwhile.EVENT, (Side.NONE, *(side for side in call.sides if side in LEAVES_AN_EFFECT))
-
-
-def uncut(stories: Iterable[Story], kinds: Iterable[Kind]) -> list[Case]:
-    wanted = set(kinds)
-    return [Case(story.name, kind) for story in stories for kind in story.kinds if kind in wanted]
-
-
-def tell(cases: Sequence[Case], *, workers: int) -> Iterator[Verdict]:
-    """Run cases on so many processes, in whatever order they end."""
-    if workers == 1:
-        yield from map(judge, cases)
-        return
+def explore(cases: Sequence[Case], wish: Wish, *, workers: int) -> Iterator[Explored]:
+    """Explore stories on so many processes, in whatever order they end."""
     # Fresh interpreters: what this one has imported or patched must not leak into a run.
     with multiprocessing.get_context("spawn").Pool(workers) as pool:
-        yield from pool.imap_unordered(judge, cases, chunksize=8)
+        yield from pool.imap_unordered(Exploring(wish), cases)
+
+
+@dataclass(frozen=True, slots=True)
+class Exploring:
+    """`explored` with a wish, in a shape that can be sent to another process."""
+
+    wish: Wish
+
+    def __call__(self, case: Case) -> Explored:
+        return explored(case, self.wish)
 
 
 @dataclass(slots=True)
 class Tally:
-    """What is printed at the end."""
+    """What is printed at the end of one kind of provider."""
 
     runs: int = 0
     failed: int = 0
@@ -129,36 +69,58 @@ class Tally:
         self.needless_doubt += verdict.needless_doubt
 
 
+@dataclass(slots=True)
+class Matrix:
+    """What has been found so far."""
+
+    tallies: Mapping[Kind, Tally] = field(default_factory=lambda: {kind: Tally() for kind in Kind})
+    sides: Counter[Side] = field(default_factory=Counter)
+    calls: Counter[str] = field(default_factory=Counter)
+    stories: int = 0
+    states: int = 0
+
+    def add(self, found: Explored) -> None:
+        self.stories += 1
+        self.states += found.states
+        self.calls.update(call.process for call in found.base.calls)
+        for verdict in (found.base, *found.cuts):
+            self.tallies[verdict.case.kind].count(verdict)
+            self.sides.update(cut.side for cut in verdict.case.cuts)
+
+    def report(self) -> Iterator[str]:
+        yield f"{self.stories} stories x kinds, {self.calls.total()} calls: {_listed(self.calls)}"
+        yield f"cut: {_listed(self.sides)}"
+        yield f"{'provider':24}{'runs':>8}{'violations':>12}{'in doubt, never sent':>22}{'longest to rest':>18}"
+        for kind, tally in self.tallies.items():
+            yield f"{kind:24}{tally.runs:8}{tally.failed:12}{tally.needless_doubt:22}{tally.slowest!s:>18}"
+        runs = sum(tally.runs for tally in self.tallies.values())
+        yield f"{self.sides.total()} cuts, {runs} runs, {self.states} states, {self.failed} with violations"
+
+    @property
+    def failed(self) -> int:
+        return sum(tally.failed for tally in self.tallies.values())
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the matrix, or a part of it; 1 if any run violates an invariant."""
     wanted = _parser().parse_args(arguments)
     began = time.monotonic()
     stories = [story for story in STORIES.values() if wanted.story in {None, story.name}]
-    bases = list(tell(uncut(stories, [Kind(wanted.kind)] if wanted.kind else Kind), workers=wanted.workers))
-    cases = [case for base in bases for case in cuts_of(base) if wanted.process in {None, case.process}]
-    if wanted.share < 1:
-        cases = random.Random(wanted.seed).sample(cases, round(len(cases) * wanted.share))  # noqa: S311
-    tallies = {kind: Tally() for kind in Kind}
-    sides: Counter[Side] = Counter(cut.side for case in cases for cut in case.cuts)
-    for number, verdict in enumerate(chain(bases, tell(cases, workers=wanted.workers)), start=1):
-        tallies[verdict.case.kind].count(verdict)
-        if number % PROGRESS_EVERY == 0:
-            _say(f"{number} of {len(bases) + len(cases)} runs, {time.monotonic() - began:.0f} s")
-        for one in verdict.violations:
-            _say(f"VIOLATION {verdict.case}\n    {one}")
-    _report(tallies, sides, bases, time.monotonic() - began)
-    return int(any(tally.failed for tally in tallies.values()))
+    cases = uncut(stories, [Kind(wanted.kind)] if wanted.kind else Kind)
+    matrix = Matrix()
+    for found in explore(cases, Wish(wanted.process, wanted.share, wanted.seed), workers=wanted.workers):
+        matrix.add(found)
+        _say(f"{matrix.stories} of {len(cases)}, {time.monotonic() - began:.0f} s: {found}")
+        for verdict in (found.base, *found.cuts):
+            for one in verdict.violations:
+                _say(f"VIOLATION {verdict.case}\n    {one}")
+    for line in matrix.report():
+        _say(line)
+    return int(bool(matrix.failed))
 
 
-def _report(tallies: Mapping[Kind, Tally], sides: Counter[Side], bases: Sequence[Verdict], took_s: float) -> None:
-    calls = Counter(call.process for base in bases for call in base.calls)
-    _say(f"{len(bases)} stories x kinds, {calls.total()} calls: " + ", ".join(f"{n} {p}" for p, n in calls.items()))
-    _say("cut: " + ", ".join(f"{number} {side}" for side, number in sides.items()))
-    _say(f"{'provider':24}{'runs':>8}{'violations':>12}{'in doubt, never sent':>22}{'longest to rest':>18}")
-    for kind, tally in tallies.items():
-        _say(f"{kind:24}{tally.runs:8}{tally.failed:12}{tally.needless_doubt:22}{tally.slowest!s:>18}")
-    total, failed = sum(t.runs for t in tallies.values()), sum(t.failed for t in tallies.values())
-    _say(f"{sides.total()} cuts, {total} runs, {failed} with violations, {took_s:.0f} s")
+def _listed(counts: Counter[str] | Counter[Side]) -> str:
+    return ", ".join(f"{number} {name}" for name, number in counts.most_common())
 
 
 def _say(line: str) -> None:

@@ -80,6 +80,12 @@ class Cut:
     meanwhile: Meanwhile = Meanwhile.NOBODY
 
 
+def at(*cuts: Cut) -> Callable[[Call], Cut | None]:
+    """Return what chooses exactly these cuts."""
+    by_number = {cut.number: cut for cut in cuts}
+    return lambda call: by_number.get(call.number)
+
+
 @dataclass(slots=True)
 class Process:
     """An invocation: `again` does the same work once more, as a second invocation for the same event would."""
@@ -92,9 +98,9 @@ class Process:
 
 @dataclass(slots=True)
 class Outside:
-    """Counts the calls of a run's processes and cuts some of them. What nobody's process does is not its business."""
+    """Counts the calls of a run's processes and cuts those that `choose` names. It minds what processes do."""
 
-    cuts: tuple[Cut, ...] = ()
+    choose: Callable[[Call], Cut | None] = lambda _: None
     calls: list[Call] = field(default_factory=list)
     late: list[Request] = field(default_factory=list)
     others: dict[Meanwhile, Callable[[], None]] = field(default_factory=dict)
@@ -134,7 +140,7 @@ class Outside:
             return request.perform()  # a twin is whole: one thing goes wrong at a time
         call = Call(len(self.calls), process.name, request.name, request.sides)
         self.calls.append(call)
-        cut = next((one for one in self.cuts if one.number == call.number), None)
+        cut = self.choose(call)
         return request.perform() if cut is None else self._cut(cut, process, request)
 
     def _cut(self, cut: Cut, process: Process, request: Request) -> Any:

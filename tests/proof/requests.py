@@ -11,6 +11,7 @@ from unittest import mock
 from botocore.client import BaseClient
 from botocore.exceptions import ClientError, ReadTimeoutError
 
+from tests.proof.direct_line import ask
 from tests.proof.outside import Outside, Side, perform_quietly
 
 _READS: Final = frozenset({"GetItem", "BatchGetItem", "Query", "GetQueueAttributes"})
@@ -31,7 +32,7 @@ class AwsRequest:
     client: BaseClient
     operation: str
     parameters: dict[str, Any]
-    original: Callable[..., Any]
+    ask: Callable[[BaseClient, str, dict[str, Any]], Any]
 
     @property
     def name(self) -> str:
@@ -48,7 +49,7 @@ class AwsRequest:
         return (*sides, Side.IN_PART) if in_part else sides
 
     def perform(self) -> Any:
-        return self.original(self.client, self.operation, self.parameters)
+        return self.ask(self.client, self.operation, self.parameters)
 
     def fail(self, side: Side) -> Any:
         if side is Side.IN_PART:
@@ -70,7 +71,7 @@ class AwsRequest:
         if self.operation == "Query":
             return {"Items": [], "Count": 0}  # an index is behind its table
         taken, refused = self.parameters["Entries"][:1], self.parameters["Entries"][1:]
-        answer = self.original(self.client, self.operation, self.parameters | {"Entries": taken})
+        answer = self.ask(self.client, self.operation, self.parameters | {"Entries": taken})
         failed = [{"Id": one["Id"], "Code": "InternalError", "SenderFault": False} for one in refused]
         return answer | {"Failed": failed}
 
@@ -93,11 +94,10 @@ class Sleep:
 
 @contextmanager
 def intercepted(outside: Outside, pass_time: Callable[[float], None]) -> Iterator[None]:
-    """Lead every call through boto3 and every sleep past `outside`."""
-    original: Callable[..., Any] = BaseClient._make_api_call  # type: ignore[attr-defined] # where all of them meet
+    """Lead every call through boto3 and every sleep past `outside`, and from there to moto."""
 
     def call(client: BaseClient, operation: str, parameters: dict[str, Any]) -> Any:
-        return outside.reach(AwsRequest(client, operation, parameters, original))
+        return outside.reach(AwsRequest(client, operation, parameters, ask))
 
     def sleep(seconds: float) -> None:
         outside.reach(Sleep(seconds, pass_time))

@@ -20,8 +20,8 @@ from hypothesis import HealthCheck, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.proof.carrier import Kind
+from tests.proof.cases import Case, Verdict, cuts_of, judge, uncut
 from tests.proof.machine import Deliveries
-from tests.proof.matrix import Case, Verdict, cuts_of, judge, uncut
 from tests.proof.outside import Cut, Meanwhile, Side
 from tests.proof.stories import STORIES
 

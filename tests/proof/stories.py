@@ -100,9 +100,17 @@ def rejected(world: World) -> None:
 
 
 def halted_and_resumed(world: World) -> None:
+    """The operator looks more than once: what was held up may be refused after the channel was first resumed."""
     _two_customers(world)
     world.carrier.answers.append(REFUSED)
-    world.happens(SUNDAY_EVENING + timedelta(minutes=3), lambda: world.traffic.resume(world.channel))
+    for later in (timedelta(minutes=3), timedelta(minutes=30), timedelta(hours=3)):
+        world.happens(SUNDAY_EVENING + later, lambda: world.traffic.resume(world.channel))
+
+
+def paced(world: World) -> None:
+    """The second has to wait longer for its turn than a consumer lives."""
+    _two_customers(world)
+    world.rate_per_second = 1 / 40
 
 
 def exhausted_and_redriven(world: World) -> None:
@@ -168,8 +176,15 @@ STORIES: Final = {
         Story("died after acceptance", died_after_acceptance),
         Story("event before settlement", event_before_settlement, (Kind.EVENTS,)),
         Story("throttled", throttled, (Kind.KEY, Kind.NONE)),
+        Story("paced", paced, (Kind.KEY, Kind.NONE)),
         Story("unavailable once", unavailable_once),
-        Story("rejected", rejected, (Kind.KEY, Kind.NONE), ends=frozenset({Status.DEAD_LETTER})),
+        Story(
+            "rejected",
+            rejected,
+            (Kind.KEY, Kind.NONE),
+            ends=frozenset({Status.DEAD_LETTER}),
+            may_be_uncertain=True,  # a rejection says nothing of the attempt before it
+        ),
         Story("halted and resumed", halted_and_resumed, (Kind.KEY, Kind.NONE)),
         Story(
             "exhausted and redriven",
