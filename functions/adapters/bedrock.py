@@ -13,6 +13,7 @@ from botocore.exceptions import ClientError
 
 from functions.adapters.providers.aws import NEVER_LEFT, UNREADABLE, one_attempt
 from functions.core.ports import ModelError
+from functions.core.summarising import Plain
 from functions.core.summary import Answer
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 # A model that fails does so for everybody: one consumer's digests wait for it once a minute, not each of them in turn.
 RESTS_FOR: Final = timedelta(seconds=60)
-RESTING: Final = "resting"
 # Refused at the door. A timeout and an error of the model's own are answers, too, and may come after it has written.
 _NOT_RUN: Final = frozenset({400, 401, 403, 404, 429, 503})
 
@@ -55,7 +55,7 @@ class BedrockModel:
     def ask(self, prompt: Prompt) -> Answer:
         """Ask with the recipe's configuration. An error's own words may quote the prompt, and are dropped."""
         if self._rests_until is not None and self._clock() < self._rests_until:
-            raise ModelError(RESTING, spent=False)
+            raise ModelError(Plain.RESTING, spent=False)
         try:
             return _read(self._client.converse(**self._request(prompt)))
         except ClientError as error:

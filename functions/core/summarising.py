@@ -36,6 +36,7 @@ class Plain(StrEnum):
     """Why a digest has no summary, beside stop reasons and error codes."""
 
     NO_TIME = "no_time"
+    RESTING = "resting"
     TOO_LARGE = "too_large"
     OVER_BUDGET = "over_budget"
     UNFIT = "unfit"

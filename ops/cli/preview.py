@@ -20,6 +20,7 @@ from functions.names import LANGUAGES
 from ops.cli.answers import SKIPPED_BECAUSE, why_not
 from ops.cli.output import FAILED, count_of, masked, moment, out, print_json, say, utc
 from ops.cli.previews import Preview, Wanted, preview_customer, preview_sample, versions_of
+from ops.cli.summaries import summary_as_json, summary_in_words
 from ops.cli.workplace import JsonOption, PeriodOption, RegionOption, monday_named, workplace_of
 from ops.deployment import DeploymentError
 
@@ -186,6 +187,8 @@ def _as_json(shown: Preview) -> dict[str, Any]:
             "headers": dict(hidden.headers),
             "text": hidden.text,
             "html": hidden.html,
+            "summary": None if shown.summary is None else summary_as_json(shown.summary),
+            "summary_to_come": shown.summary_to_come,
         }
     elif isinstance(envelope, WebhookEnvelope):
         answer["body"] = json.loads(envelope.body)
@@ -239,10 +242,18 @@ def _facts(shown: Preview) -> list[tuple[str, str]]:
     ]
     if isinstance(envelope, EmailEnvelope):
         size = f"{len(envelope.html.encode()) / 1024:.0f} KB of HTML, and the text"
-        return [*facts, ("Subject", envelope.subject), ("Size", size)]
+        return [*facts, ("Subject", envelope.subject), ("Size", size), *_summary(shown)]
     if isinstance(envelope, WebhookEnvelope):
         return [*facts, ("Length", f"{len(envelope.body.encode()):,} bytes of JSON")]
     return [*facts, ("Length", _length(envelope.body))]
+
+
+def _summary(shown: Preview) -> list[tuple[str, str]]:
+    if shown.summary is not None:
+        return [("Summary", summary_in_words(shown.summary))]
+    return (
+        [("Summary", "none so far: a model is asked right before the first attempt")] if shown.summary_to_come else []
+    )
 
 
 def sender_of(envelope: Envelope) -> str | None:

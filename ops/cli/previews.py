@@ -10,14 +10,17 @@ from functions.adapters.composing import composer_of
 from functions.adapters.customers import DynamoCustomers
 from functions.adapters.environment import ConsumerEnvironment, EnvironmentFaultError
 from functions.adapters.secrets import SecretError
+from functions.adapters.summaries import DynamoSummaries
 from functions.core.calendar import WEEK, UnknownTimeZoneError, period_reported, zone
 from functions.core.composition import Composer, Moment, Quiet, Resting
 from functions.core.content import template_ids
 from functions.core.content.language import language_of
 from functions.core.delivery import Delivery, SkipReason, Status
+from functions.core.envelope import EmailEnvelope
 from functions.core.identity import Channel, DeliveryId, Topic
 from functions.core.keyring import FIRST, SHORTEST, Key, KeyRing, KeyRingError
 from functions.core.planning import DIGEST_TEMPLATE, REMINDER_TEMPLATE
+from functions.core.summarising import Summariser
 from functions.core.unsubscribe_token import UnsubscribeLinks
 from ops.cli.dossiers import find_customer
 from ops.cli.sample_week import SENDERS, SITE_URL, SampleCustomers
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 
     from functions.core.customer import Profile
     from functions.core.envelope import Envelope
+    from functions.core.summary import SummaryNote
 
 _TEMPLATE_OF: Final = {Topic.DIGEST: DIGEST_TEMPLATE, Topic.REMINDER: REMINDER_TEMPLATE}
 _SAMPLE_LINK: Final = UnsubscribeLinks(f"{SITE_URL}/unsubscribe", lambda: KeyRing((Key(FIRST, b"s" * SHORTEST),)))
@@ -50,7 +54,10 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A message, or why there is none. `waits_until`: quiet hours, or the endpoint rests."""
+    """A message, or why there is none. `waits_until`: quiet hours, or the endpoint rests.
+
+    `summary_to_come`: a model will be asked for one right before the first attempt, and nobody asks it for a look.
+    """
 
     delivery: Delivery
     data_region: str | None
@@ -58,6 +65,12 @@ class Preview:
     envelope: Envelope | None = field(repr=False)
     reason: SkipReason | None
     waits_until: datetime | None
+    summary_to_come: bool = False
+
+    @property
+    def summary(self) -> SummaryNote | None:
+        """What became of the summary, where the message is an email that was to have one."""
+        return self.envelope.summary if isinstance(self.envelope, EmailEnvelope) else None
 
 
 def preview_customer(
@@ -79,7 +92,9 @@ def preview_customer(
         delivery_id = _delivery_id(dossier.profile, wanted, now)
         row = region.ledger.read([str(delivery_id)]).get(str(delivery_id))
         delivery = row or _as_if_planned(delivery_id, now)
-        composer = composer_of(_environment(region, wanted.channel), customers, lambda: region.secrets_manager)
+        environment = _environment(region, wanted.channel)
+        summariser = Summariser(DynamoSummaries(region.dynamodb, region.customers_table), looks_ahead=True)
+        composer = composer_of(environment, customers, lambda: region.secrets_manager, summariser)
         preview = _compose(composer, delivery, wanted, dossier.profile, now)
     except (SecretError, KeyRingError) as error:
         raise DeploymentError(
@@ -87,7 +102,8 @@ def preview_customer(
         ) from None
     except UnknownTimeZoneError as error:
         raise DeploymentError(f"{error}; import the customer again") from None
-    return replace(preview, data_region=region.data_region)
+    to_come = environment.summary is not None and delivery.attempt == 0 and preview.summary is None
+    return replace(preview, data_region=region.data_region, summary_to_come=to_come)
 
 
 def preview_sample(locale: str, wanted: Wanted, *, now: datetime) -> Preview:

@@ -14,6 +14,7 @@ from ops.cli.answers import Answer, accepted, enqueued, next_action, selected
 from ops.cli.dossiers import BEFORE_FIRST_RUN, Dossier, Expected, find_customer, find_delivery
 from ops.cli.endpoints import endpoint_as_json, endpoint_in_words
 from ops.cli.output import distance, local, moment, out, print_json, say, table, utc
+from ops.cli.summaries import summary_as_json, summary_in_words
 from ops.cli.workplace import JsonOption, RegionOption, workplace_of
 
 
@@ -118,6 +119,7 @@ def _delivery_as_json(data_region: str, delivery: Delivery) -> dict[str, Any]:
             "at": moment(delivery.receipt.at),
         },
         "template_id": delivery.template_id,
+        "summary": None if delivery.summary is None else summary_as_json(delivery.summary),
         "period": delivery.period,
         "due_at": moment(delivery.due_at),
         "next_attempt_at": moment(delivery.next_attempt_at),
@@ -143,6 +145,8 @@ def _tell_delivery(data_region: str, delivery: Delivery) -> None:
         ("Expires", utc(delivery.expires_at)),
         ("Template", delivery.template_id),
     ]
+    if delivery.summary is not None:
+        facts.append(("Summary", summary_in_words(delivery.summary)))
     if delivery.provider is not None:
         facts.append(("Provider", delivery.provider))
     if delivery.provider_reference is not None:

@@ -12,8 +12,17 @@ from functions.core.identity import DeliveryId
 from functions.core.ports import ModelError
 from functions.core.summary import Answer, Limits, Prompt, Recipe, Summary
 
-RECIPE: Final = Recipe("weekly-summary-v1", "eu.example.model-v1:0", max_output_tokens=200)
+RECIPE: Final = Recipe("weekly-summary-v1", "us.example.model-v1:0", max_output_tokens=200)
 LIMITS: Final = Limits(tokens_per_digest=6000, timeout=timedelta(seconds=4))
+SUMMARY_OPTIONS: Final = {  # the same, as a function's environment has them
+    "model_id": RECIPE.model_id,
+    "prompt_version": RECIPE.prompt_version,
+    "max_output_tokens": RECIPE.max_output_tokens,
+    "temperature": None,
+    "tokens_per_digest": LIMITS.tokens_per_digest,
+    "tokens_per_period": 10_000,
+    "timeout_s": 4,
+}
 SENTENCE: Final = "A quiet week: you ordered one canary lamp for $11.77."
 
 

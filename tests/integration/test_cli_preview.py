@@ -12,16 +12,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from functions import names
+from functions.adapters.summaries import DynamoSummaries
 from functions.core.composition import Moment
 from functions.core.customer import Consent, Obsolete
 from functions.core.delivery import Delivery, Status
 from functions.core.identity import Channel, Topic
+from functions.core.summary import Summary, SummaryNote
 from ops.cli import main
 from ops.cli.workplace import Workplace
 from ops.deployment import Deployment, RegionDeployment
 from tests.fakes.clock import SUNDAY_EVENING
-from tests.fakes.environment import ENVIRONMENT, channel_environment, unsubscribe_environment
+from tests.fakes.environment import CUSTOMERS, ENVIRONMENT, channel_environment, unsubscribe_environment
 from tests.fakes.examples import EMAIL_ADDRESS, PHONE_NUMBER, a_delivery, a_profile, a_reminder, an_activity
+from tests.fakes.summaries import RECIPE, SUMMARY_OPTIONS
 from tests.integration.operators_desk import OUTPUTS
 from tests.integration.region import Clock, Functions, Region
 
@@ -100,6 +103,27 @@ def test_an_email_is_shown_as_it_would_be_sent(viewer: Viewer) -> None:
     ]
     assert shown[4].endswith(" KB of HTML, and the text")
     assert "- Order: Canary blue lamp ($11.77)" in shown
+
+
+def test_a_summary_is_shown_once_it_is_kept_and_no_model_is_asked_for_a_look(viewer: Viewer) -> None:
+    viewer.region.add(a_profile(), an_activity())
+    viewer.consumers.changed[names.ENV_SUMMARY] = json.dumps(SUMMARY_OPTIONS)
+    assert "  Summary  none so far: a model is asked right before the first attempt" in viewer.sees().splitlines()
+    kept = Summary(SummaryNote(RECIPE, "written", 700, 40), "A quiet week with one lamp in it.")
+    DynamoSummaries(viewer.region.dynamodb, CUSTOMERS).keep(a_delivery(), kept)
+    shown = viewer.sees()
+    assert "A quiet week with one lamp in it.\nWritten by AI from the entries below." in shown
+    assert f"  Summary  written by {RECIPE.model_id} from weekly-summary-v1, 740 tokens" in shown.splitlines()
+    answer = json.loads(viewer.sees("--json"))
+    assert (answer["summary"]["outcome"], answer["summary_to_come"]) == ("written", False)
+
+
+def test_a_digest_whose_first_attempt_was_plain_is_shown_plain(viewer: Viewer) -> None:
+    viewer.region.add(a_profile(), an_activity())
+    viewer.consumers.changed[names.ENV_SUMMARY] = json.dumps(SUMMARY_OPTIONS)
+    plain = SummaryNote(RECIPE, "over_budget")
+    viewer.region.put_deliveries(a_delivery(status=Status.RETRYABLE, attempt=1, summary=plain))
+    assert "Summary" not in viewer.sees()
 
 
 def test_a_text_is_cut_as_the_region_sets_it(viewer: Viewer) -> None:

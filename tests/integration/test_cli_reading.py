@@ -11,6 +11,7 @@ import pytest
 from functions.adapters.traffic import DynamoTraffic
 from functions.core.delivery import Attempt, SkipReason, Status
 from functions.core.identity import Channel, Topic
+from functions.core.summary import SummaryNote
 from ops.cli.weeks import count_week
 from ops.deployment import RegionDeployment
 from tests.fakes.clock import SUNDAY_EVENING
@@ -27,6 +28,7 @@ from tests.fakes.examples import (
     a_reminder,
     an_exhausted_delivery,
 )
+from tests.fakes.summaries import RECIPE
 from tests.integration.operators_desk import OUTPUTS, Desk, FakeLambda, a_second_region
 from tests.integration.region import Clock, Functions, Region
 
@@ -255,6 +257,21 @@ def test_a_dead_letter_says_why_and_what_to_do(desk: Desk) -> None:
     told = desk.digest("show", "digest:c-1:2026-11-16:email", "--json").json
     assert told["accepted"] == {"yes": False, "at": None, "why": "dead letter: rejected (InvalidParameter)"}
     assert told["failure"] == {"class": "rejected", "code": "InvalidParameter", "at": "2026-11-29T20:00:00.000Z"}
+
+
+def test_a_delivery_says_what_became_of_its_summary(desk: Desk) -> None:
+    desk.us.put_deliveries(a_delivery("c-1", attempt=1, summary=SummaryNote(RECIPE, "written", 700, 40)))
+    told = desk.digest("show", "digest:c-1:2026-11-16:email")
+    assert "  Summary    written by us.example.model-v1:0 from weekly-summary-v1, 740 tokens" in told.out.splitlines()
+    assert desk.digest("show", "digest:c-1:2026-11-16:email", "--json").json["summary"] == {
+        "outcome": "written",
+        "prompt_version": "weekly-summary-v1",
+        "model_id": "us.example.model-v1:0",
+        "max_output_tokens": 200,
+        "temperature": None,
+        "input_tokens": 700,
+        "output_tokens": 40,
+    }
 
 
 def test_a_delivery_that_never_was_says_so(desk: Desk) -> None:

@@ -20,28 +20,19 @@ from functions.core.identity import Channel
 from functions.core.message import DeliveryMessage
 from functions.core.outcome import Dedupe, Guarantee, Outcome, OutcomeClass
 from functions.core.ports import Summaries, TokenBudget
-from functions.core.summary import Recipe, SummaryNote
+from functions.core.summary import SummaryNote
 from tests.conformance.summaries import SummariesConformance, TokenBudgetConformance
 from tests.fakes.clock import SUNDAY_EVENING
 from tests.fakes.environment import BACKOFF_S, CONTROL, CUSTOMERS, DELIVERIES, channel_environment, queue_url
 from tests.fakes.examples import CUSTOMER, EXPIRES_AFTER, a_delivery, a_profile, an_activity
 from tests.fakes.providers import FakeProvider
+from tests.fakes.summaries import RECIPE, SUMMARY_OPTIONS
 from tests.integration.lambda_poller import LambdaPoller
 from tests.integration.provider_contract import StubbedEndpoint
 from tests.integration.region import Clock, Functions, Region, log_lines
 from tests.integration.test_model_bedrock import converse_error, converse_reply
 
 SENTENCE = "A canary lamp for $11.77 was all that happened."
-RECIPE = Recipe("weekly-summary-v1", "us.example.model-v1:0", 200)
-OPTIONS = {
-    "model_id": "us.example.model-v1:0",
-    "prompt_version": "weekly-summary-v1",
-    "max_output_tokens": 200,
-    "temperature": None,
-    "tokens_per_digest": 6000,
-    "tokens_per_period": 10_000,
-    "timeout_s": 4,
-}
 BUSY = Outcome(OutcomeClass.UNAVAILABLE, "ServiceUnavailable")
 
 
@@ -85,7 +76,7 @@ class Scene:
 def scene(region: Region, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
     with StubbedEndpoint() as bedrock:
         variables = channel_environment(Channel.EMAIL) | {
-            names.ENV_SUMMARY: json.dumps(OPTIONS),
+            names.ENV_SUMMARY: json.dumps(SUMMARY_OPTIONS),
             "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": bedrock.url,
         }
         for name, value in variables.items():
