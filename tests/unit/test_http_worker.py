@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 import time_machine
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from functions.adapters.secrets import SecretError
 from functions.adapters.telemetry import logger
@@ -45,6 +47,12 @@ KEYS_FOR_A_DAY = Guarantee(Dedupe.WINDOW, window=timedelta(days=1))
 QUEUED = a_delivery(status=Status.QUEUED)
 JOB = DeliveryMessage.of(QUEUED).model_dump(mode="json")
 MINUTE = timedelta(minutes=1)
+
+
+def json_texts() -> st.SearchStrategy[bytes]:
+    """Objects with some of a job's fields, and anything in them."""
+    values = st.none() | st.booleans() | st.integers() | st.text(max_size=20) | st.just(1) | st.just("email")
+    return st.dictionaries(st.sampled_from([*JOB, "more"]), values).map(lambda held: json.dumps(held).encode())
 
 
 @dataclass
@@ -472,6 +480,24 @@ def test_an_invalid_job_is_refused_with_the_name_of_the_field_and_without_its_va
     assert told.is_(400, "invalid", reason)
     assert told.retry_after_s is None
     assert EMAIL_ADDRESS not in log.getvalue() + told.response["body"]
+
+
+OFFICE = InMemoryWorker()
+LET_IN = Worker(OFFICE._worker.work, ByIam())
+
+
+@example(b"[" * LARGEST_BODY)
+@example(b'{"schema_version": 1, "delivery_id": "\xff"}')
+@given(st.binary(max_size=200) | json_texts())
+def test_whatever_a_body_holds_it_is_answered_with_the_name_of_a_field(body: bytes) -> None:
+    request = {
+        "requestContext": {"http": {"method": "POST"}, "authorizer": BY_IAM},
+        "body": base64.b64encode(body).decode(),
+        "isBase64Encoded": True,
+    }
+    told = Told(LET_IN.answer(request, Invocation()))
+    assert told.status == 400
+    assert told.body["reason"].startswith(("not a delivery message of version 1: ", "delivery_id: ", "channel: "))
 
 
 # --- faults of our own ---
