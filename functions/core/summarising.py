@@ -59,7 +59,7 @@ class SummaryWriter:
     failed: TellFailed
 
     def write(self, delivery: Delivery, digest: DigestContext, moment: Moment) -> Summary:
-        """Return the delivery's summary, or that there is none and why. Raises nothing: a plain digest is one, too."""
+        """Return the summary that is kept, or a new one, or that there is none and why. Raises nothing."""
         try:
             return self._written(delivery, digest, moment)
         except ModelError as error:
@@ -69,6 +69,8 @@ class SummaryWriter:
             return self._plain(type(error).__name__)
 
     def _written(self, delivery: Delivery, digest: DigestContext, moment: Moment) -> Summary:
+        if (kept := self.kept.read(delivery.delivery_id)) is not None:
+            return kept
         if moment.latest - moment.now < self.limits.timeout:
             return self._plain(Plain.NO_TIME)
         # No tokenizer makes more tokens of a text than it has bytes, so what fits by bytes is within the limit.
@@ -118,11 +120,14 @@ class Summariser:
     looks_ahead: bool = False
 
     def summary_for(self, delivery: Delivery, digest: DigestContext, moment: Moment) -> Summary | None:
-        """Return the summary, or why there is none; None where nobody wants one, or the first attempt had none."""
+        """Return the summary, or why there is none; None where nobody wants one, or the first attempt had none.
+
+        Raises what reading does once an attempt was made: another try sends the same, and a plain digest would not.
+        """
         if delivery.attempt > 0:
             # Also where summaries have been switched on, or off, since.
             written = delivery.summary is not None and delivery.summary.written
             return self.kept.read(delivery.delivery_id) if written else None
         if self.writer is None:
             return self.kept.read(delivery.delivery_id) if self.looks_ahead else None
-        return self.kept.read(delivery.delivery_id) or self.writer.write(delivery, digest, moment)
+        return self.writer.write(delivery, digest, moment)

@@ -52,13 +52,16 @@ class FakeModel:
 
 
 class InMemorySummaries:
-    """`Summaries`. Customers in `erased` are gone."""
+    """`Summaries`. Customers in `erased` are gone; while it is `broken` nothing can be read."""
 
     def __init__(self) -> None:
         self.held: dict[DeliveryId, Summary] = {}
         self.erased: set[str] = set()
+        self.broken = False
 
     def read(self, delivery_id: DeliveryId) -> Summary | None:
+        if self.broken:
+            raise ConnectionError
         return self.held.get(delivery_id)
 
     def keep(self, delivery: Delivery, summary: Summary) -> Summary | None:

@@ -234,6 +234,16 @@ def test_a_digest_goes_out_plain_and_its_row_says_why(
     assert (email.summary.outcome, email.summary.written) == (outcome, False)
 
 
+def test_what_is_kept_and_cannot_be_read_keeps_no_first_attempt_back_and_changes_no_later_one(desk: Desk) -> None:
+    first = desk.email()
+    desk.kept.broken = True
+    plain = desk.email()
+    assert fingerprint(plain) == desk.plain
+    assert fingerprint(desk.email(after_first_attempt(plain))) == desk.plain
+    with pytest.raises(ConnectionError):
+        desk.email(after_first_attempt(first))
+
+
 def test_a_fault_of_our_own_is_told_without_its_words(desk: Desk) -> None:
     desk.model.will(RuntimeError("Canary blue lamp"))
     desk.email()
