@@ -36,8 +36,9 @@ def ask(client: BaseClient, operation: str, parameters: dict[str, Any]) -> dict[
     try:
         answer = _plain(handler, getattr(handler, camelcase_to_underscores(operation))())
     except ServiceException as error:
-        _, _, body = handler.serialized(ActionResult(error))
-        raise _refused(client, operation, body) from error
+        _, headers, body = handler.serialized(ActionResult(error))
+        code = headers.get("x-amzn-query-error", "").partition(";")[0]  # SQS keeps the names of its old protocol
+        raise _refused(client, operation, body, code) from error
     except HTTPException as error:
         raise _refused(client, operation, error.description) from error
     return answer | {"ResponseMetadata": {"HTTPStatusCode": 200}}
@@ -50,9 +51,9 @@ def _plain(handler: BaseResponse, result: ActionResult) -> dict[str, Any]:
     return answer
 
 
-def _refused(client: BaseClient, operation: str, body: Any) -> ClientError:
+def _refused(client: BaseClient, operation: str, body: Any, old_code: str = "") -> ClientError:
     answer: dict[str, Any] = json.loads(body)
-    code = str(answer.pop("__type")).rpartition("#")[2]
+    code = old_code or str(answer.pop("__type")).rpartition("#")[2]
     answer["Error"] = {"Code": code, "Message": answer.pop("message", None) or answer.pop("Message", "")}
     answer["ResponseMetadata"] = {"HTTPStatusCode": 400}
     refused: Callable[[Any, str], ClientError] = client.exceptions.from_code(code)  # type: ignore[assignment]
