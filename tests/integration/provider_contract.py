@@ -43,6 +43,54 @@ TESTING: Final = {
     "AWS_EC2_METADATA_DISABLED": "true",
 }
 
+# Status, code and class of the errors that any AWS service may answer with.
+# https://docs.aws.amazon.com/ses/latest/APIReference-V2/CommonErrors.html
+ANY_AWS_SERVICE: Final = [
+    (403, "AccessDeniedException", OutcomeClass.AUTH),
+    (403, "AccessDenied", OutcomeClass.AUTH),
+    (403, "AuthorizationError", OutcomeClass.AUTH),
+    (403, "ExpiredTokenException", OutcomeClass.AUTH),
+    (400, "ExpiredToken", OutcomeClass.AUTH),
+    (403, "IncompleteSignature", OutcomeClass.AUTH),
+    (403, "InvalidClientTokenId", OutcomeClass.AUTH),
+    (400, "InvalidSignatureException", OutcomeClass.AUTH),
+    (401, "NotAuthorized", OutcomeClass.AUTH),
+    (403, "OptInRequired", OutcomeClass.AUTH),
+    (403, "SignatureDoesNotMatch", OutcomeClass.AUTH),
+    (403, "UnrecognizedClientException", OutcomeClass.AUTH),
+    (404, "UnknownOperationException", OutcomeClass.AUTH),
+    (500, "InternalFailure", OutcomeClass.UNKNOWN),
+    (500, "InternalError", OutcomeClass.UNKNOWN),
+    (500, "InternalServiceError", OutcomeClass.UNKNOWN),
+    (400, "RequestAbortedException", OutcomeClass.UNKNOWN),
+    (400, "RequestTimeout", OutcomeClass.UNKNOWN),
+    (408, "RequestTimeoutException", OutcomeClass.UNKNOWN),
+    (400, "MalformedHttpRequestException", OutcomeClass.UNAVAILABLE),
+    (400, "RequestExpired", OutcomeClass.UNAVAILABLE),
+    (503, "ServiceUnavailable", OutcomeClass.UNAVAILABLE),
+    (413, "RequestEntityTooLargeException", OutcomeClass.REJECTED),
+    (400, "Throttling", OutcomeClass.THROTTLED),
+    (400, "ThrottlingException", OutcomeClass.THROTTLED),
+    (400, "RequestThrottled", OutcomeClass.THROTTLED),
+    (429, "TooManyRequestsException", OutcomeClass.THROTTLED),
+    (400, "ValidationError", OutcomeClass.REJECTED),
+    (400, "ValidationException", OutcomeClass.REJECTED),
+]
+# A code that nobody has seen yet is read by its status.
+UNSEEN: Final = [
+    (400, OutcomeClass.UNAVAILABLE),
+    (401, OutcomeClass.AUTH),
+    (403, OutcomeClass.AUTH),
+    (404, OutcomeClass.UNAVAILABLE),
+    (408, OutcomeClass.UNKNOWN),
+    (409, OutcomeClass.RUNNING),
+    (429, OutcomeClass.THROTTLED),
+    (500, OutcomeClass.UNKNOWN),
+    (502, OutcomeClass.UNKNOWN),
+    (503, OutcomeClass.UNAVAILABLE),
+    (504, OutcomeClass.UNKNOWN),
+]
+
 
 @dataclass(frozen=True)
 class Expected:

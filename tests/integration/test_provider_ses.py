@@ -16,12 +16,14 @@ from functions.core.outcome import Outcome, OutcomeClass
 from functions.core.provider_codes import SES
 from ops.local.loopback_server import RESET, SILENCE, Reply
 from tests.integration.provider_contract import (
+    ANY_AWS_SERVICE,
     DELIVERY,
     EMAIL,
     SENDER,
     TESTING,
     TEXT,
     TIMEOUT_S,
+    UNSEEN,
     StubbedEndpoint,
     read_by,
     refusing_url,
@@ -35,6 +37,7 @@ UNAVAILABLE, UNKNOWN = OutcomeClass.UNAVAILABLE, OutcomeClass.UNKNOWN
 
 # Status, code and class of every documented error of SendEmail, and of those that any AWS service may answer with.
 DOCUMENTED = [
+    *ANY_AWS_SERVICE,
     (400, "AccountSuspendedException", AUTH),
     (400, "BadRequestException", REJECTED),
     (400, "LimitExceededException", QUOTA),
@@ -42,49 +45,6 @@ DOCUMENTED = [
     (400, "MessageRejected", REJECTED),
     (404, "NotFoundException", AUTH),
     (400, "SendingPausedException", AUTH),
-    (429, "TooManyRequestsException", THROTTLED),
-    (403, "AccessDeniedException", AUTH),
-    (403, "AccessDenied", AUTH),
-    (403, "AuthorizationError", AUTH),
-    (403, "ExpiredTokenException", AUTH),
-    (400, "ExpiredToken", AUTH),
-    (403, "IncompleteSignature", AUTH),
-    (403, "InvalidClientTokenId", AUTH),
-    (400, "InvalidSignatureException", AUTH),
-    (401, "NotAuthorized", AUTH),
-    (403, "OptInRequired", AUTH),
-    (403, "SignatureDoesNotMatch", AUTH),
-    (403, "UnrecognizedClientException", AUTH),
-    (404, "UnknownOperationException", AUTH),
-    (500, "InternalFailure", UNKNOWN),
-    (500, "InternalError", UNKNOWN),
-    (500, "InternalServiceError", UNKNOWN),
-    (400, "RequestAbortedException", UNKNOWN),
-    (400, "RequestTimeout", UNKNOWN),
-    (408, "RequestTimeoutException", UNKNOWN),
-    (400, "MalformedHttpRequestException", UNAVAILABLE),
-    (400, "RequestExpired", UNAVAILABLE),
-    (503, "ServiceUnavailable", UNAVAILABLE),
-    (413, "RequestEntityTooLargeException", REJECTED),
-    (400, "Throttling", THROTTLED),
-    (400, "ThrottlingException", THROTTLED),
-    (400, "RequestThrottled", THROTTLED),
-    (400, "ValidationError", REJECTED),
-    (400, "ValidationException", REJECTED),
-]
-
-# A code that nobody has seen yet is read by its status.
-UNSEEN = [
-    (400, UNAVAILABLE),
-    (401, AUTH),
-    (403, AUTH),
-    (404, UNAVAILABLE),
-    (408, UNKNOWN),
-    (429, THROTTLED),
-    (500, UNKNOWN),
-    (502, UNKNOWN),
-    (503, UNAVAILABLE),
-    (504, UNKNOWN),
 ]
 
 

@@ -32,6 +32,7 @@ from functions.core.delivery import Status
 from functions.core.envelope import WebhookEnvelope
 from functions.core.identity import Channel
 from functions.core.outcome import Dedupe, Outcome, OutcomeClass
+from functions.core.provider_codes import WEBHOOK
 from functions.core.webhook_address import is_public
 from functions.core.webhook_endpoint import SigningSecret, WebhookEndpoint, rotated
 from ops.local.loopback_server import RESET, SILENCE, LoopbackServer, Reply, Request
@@ -192,11 +193,6 @@ def test_nothing_is_sent_unsigned(desk: Desk, text: str) -> None:
     assert not desk.endpoint.requests
 
 
-def test_an_email_is_no_webhook(desk: Desk) -> None:
-    provider = WebhookProvider(desk.clock, TIMEOUT_S)
-    assert provider.send(DELIVERY, EMAIL) == Outcome(REJECTED, "not_a_webhook")
-
-
 # --- what is answered ------------------------------------------------------------------------------------------------
 
 AFTER_A_MINUTE = {"Retry-After": "60"}
@@ -225,10 +221,8 @@ CHATTY = b'{"error": "canary-token-4170 is not known to canary"}'
         (Reply(503), UNAVAILABLE, "http_503", None),
         (Reply(504), UNKNOWN, "http_504", None),
         (Reply(599), UNKNOWN, "http_599", None),
-        (SILENCE, UNKNOWN, "timed_out", None),
-        (RESET, UNKNOWN, "cut_off", None),
     ],
-    ids=lambda value: f"{value.status or value.ending}" if isinstance(value, Reply) else None,
+    ids=lambda value: str(value.status) if isinstance(value, Reply) else None,
 )
 def test_an_answer_is_read_as_documented(
     desk: Desk, reply: Reply, outcome: OutcomeClass, code: str, wait_s: int | None
@@ -237,6 +231,48 @@ def test_an_answer_is_read_as_documented(
     wait = None if wait_s is None else SUNDAY_EVENING + timedelta(seconds=wait_s)
     assert desk.send() == Outcome(outcome, code, retry_at=wait)
     assert len(desk.endpoint.requests) == 1
+
+
+def an_email(desk: Desk) -> Outcome:
+    return WebhookProvider(desk.clock, TIMEOUT_S).send(DELIVERY, EMAIL)
+
+
+def answered(desk: Desk, reply: Reply) -> Outcome:
+    desk.endpoint.replies.append(reply)
+    return desk.send()
+
+
+def leading_to(desk: Desk, answer: Sequence[str] | Exception) -> Outcome:
+    desk.names.answers = deque([answer])
+    return desk.send(timeout_s=2)
+
+
+def behind_another_name(desk: Desk) -> Outcome:
+    with serving(desk.authority.server("attacker.example.com")) as impostor:
+        return leading_to(desk, [impostor.address])
+
+
+WITHOUT_A_STATUS: dict[str, Callable[[Desk], Outcome]] = {
+    "address_refused": lambda desk: leading_to(desk, ["10.0.0.1"]),
+    "certificate_refused": behind_another_name,
+    "cut_off": lambda desk: answered(desk, RESET),
+    "no_secret": lambda desk: desk.send(held=WebhookEndpoint(())),
+    "not_a_webhook": an_email,
+    "not_connected": lambda desk: leading_to(desk, [an_address()]),
+    "not_resolved": lambda desk: leading_to(desk, NotResolvedError()),
+    "timed_out": lambda desk: answered(desk, SILENCE),
+}
+
+
+@pytest.mark.parametrize("code", WEBHOOK)
+def test_every_way_of_getting_no_status_is_read_as_its_row_says(desk: Desk, code: str) -> None:
+    assert WITHOUT_A_STATUS[code](desk) == Outcome(WEBHOOK[code], code)
+
+
+@pytest.mark.parametrize("code", WEBHOOK)
+def test_an_endpoint_is_asked_only_where_it_may_have_understood(desk: Desk, code: str) -> None:
+    WITHOUT_A_STATUS[code](desk)
+    assert bool(desk.endpoint.requests) is (WEBHOOK[code] is UNKNOWN)
 
 
 @pytest.mark.parametrize("status", [300, 301, 302, 303, 304, 307, 308])
@@ -291,16 +327,6 @@ def test_a_certificate_that_is_not_the_hosts_own_gets_no_message(
         desk = Desk(impostor, authority, FakeClock(), caplog, Names(deque([[impostor.address]])))
         assert desk.send(timeout_s=2) == Outcome(UNAVAILABLE, "certificate_refused")
         assert not impostor.requests
-
-
-def test_a_refused_connection_had_no_effect(desk: Desk) -> None:
-    desk.names.answers = deque([[an_address()]])
-    assert desk.send() == Outcome(UNAVAILABLE, "not_connected")
-
-
-def test_a_name_that_leads_nowhere_had_no_effect(desk: Desk) -> None:
-    desk.names.answers = deque([NotResolvedError()])
-    assert desk.send() == Outcome(UNAVAILABLE, "not_resolved")
 
 
 def drip(context: ssl.SSLContext, address: str, closing: threading.Event, *, handshake: bool) -> socket.socket:
