@@ -98,6 +98,15 @@ def memories_of(profile: Profile, key: Key) -> Mapping[str, Memory]:
     return {mark: memory for mark, memory in memories.items() if memory}
 
 
+def together(memories: Iterable[Memory]) -> Memory:
+    """Return what several memories say."""
+    known = list(memories)
+    return Memory(
+        opted_out=frozenset().union(*(one.opted_out for one in known)),
+        causes=frozenset().union(*(one.causes for one in known)),
+    )
+
+
 def of_channel(opted_out: Iterable[tuple[Topic, Channel]], channel: Channel) -> frozenset[tuple[Topic, Channel]]:
     """Return the topics of one channel."""
     return frozenset(one for one in opted_out if one[1] is channel)

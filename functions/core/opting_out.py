@@ -31,6 +31,7 @@ class Way(StrEnum):
 
     LINK = "link"
     STOP = "stop"
+    REMEMBERED = "remembered"  # one way or the other, before they were erased and came back by an import
 
 
 class OptOuts(Protocol):

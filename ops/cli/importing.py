@@ -161,6 +161,7 @@ def _as_json(report: ImportReport) -> dict[str, object]:
     return {
         "kept": report.kept,
         "unchanged": report.unchanged,
+        "remembered": report.remembered,
         "kept_by_region": dict(sorted(report.kept_by_region.items())),
         "bad": [{"line": line.number, "reason": line.reason} for line in report.bad],
     }
@@ -171,6 +172,8 @@ def _tell(report: ImportReport, noun: str, many: str | None, file: Path) -> None
     if report.unchanged:
         parts.append(f"{report.unchanged:,} as they were")
     say(f"{count_of(report.kept, noun, many)} kept" + (f": {', '.join(parts)}" if parts else ""))
+    if report.remembered:
+        say(f"{count_of(report.remembered, noun, many)} had left before being erased: what was not wanted stays so")
     if report.bad:
         say(f"{count_of(len(report.bad), 'bad line')}, not kept; mend and import them again:")
         for line in report.bad:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -139,26 +140,7 @@ def _tell_delivery(data_region: str, delivery: Delivery) -> None:
     for question, answer in answers:
         say(f"  {question}?  {_answer(answer)}")
     out().print()
-    facts = [
-        ("Next", next_action(delivery)),
-        ("Due", utc(delivery.due_at)),
-        ("Expires", utc(delivery.expires_at)),
-        ("Template", delivery.template_id),
-    ]
-    if delivery.summary is not None:
-        facts.append(("Summary", summary_in_words(delivery.summary)))
-    if delivery.provider is not None:
-        facts.append(("Provider", delivery.provider))
-    if delivery.provider_reference is not None:
-        facts.append(("Reference", delivery.provider_reference))
-    if delivery.receipt is not None:
-        receipt = delivery.receipt
-        facts.append(("Receipt", f"{receipt.state.replace('_', ' ')}, {utc(receipt.at)} ({receipt.code})"))
-    if delivery.failure is not None:
-        facts.append(("Failure", f"{delivery.failure.failure_class} ({delivery.failure.code})"))
-    if delivery.erased_at is not None:
-        facts.append(("Erased", f"the customer, {utc(delivery.erased_at)}"))
-    for name, fact in facts:
+    for name, fact in _facts(delivery):
         say(f"  {name:<9}  {fact}")
     if delivery.history:
         out().print()
@@ -166,6 +148,25 @@ def _tell_delivery(data_region: str, delivery: Delivery) -> None:
         for one in delivery.history:
             shown.add_row(str(one.attempt), utc(one.at).removesuffix(" UTC"), one.outcome, one.code)
         out().print(shown)
+
+
+def _facts(delivery: Delivery) -> Iterator[tuple[str, str]]:
+    yield "Next", next_action(delivery)
+    yield "Due", utc(delivery.due_at)
+    yield "Expires", utc(delivery.expires_at)
+    yield "Template", delivery.template_id
+    if delivery.summary is not None:
+        yield "Summary", summary_in_words(delivery.summary)
+    if delivery.provider is not None:
+        yield "Provider", delivery.provider
+    if delivery.provider_reference is not None:
+        yield "Reference", delivery.provider_reference
+    if (receipt := delivery.receipt) is not None:
+        yield "Receipt", f"{receipt.state.replace('_', ' ')}, {utc(receipt.at)} ({receipt.code})"
+    if delivery.failure is not None:
+        yield "Failure", f"{delivery.failure.failure_class} ({delivery.failure.code})"
+    if delivery.erased_at is not None:
+        yield "Erased", f"the customer, {utc(delivery.erased_at)}"
 
 
 def _answer(answer: Answer) -> str:

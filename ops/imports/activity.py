@@ -112,6 +112,9 @@ class ActivityEntry:
     def keys(self) -> Sequence[Key]:
         return ((self.customer_id, activity_record(self.activity)),)
 
+    def consulted(self, held: Mapping[Key, Row]) -> Sequence[Key]:  # noqa: ARG002 - one of several kinds
+        return ()
+
     def changes(self, held: Mapping[Key, Row], *, shards: int) -> Sequence[RowChange]:  # noqa: ARG002 - one of several kinds
         """The row as a whole."""
         purge_at = int((self.activity.occurred_at + KEPT_FOR).timestamp())

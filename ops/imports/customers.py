@@ -16,6 +16,7 @@ from pydantic_core import PydanticCustomError
 
 from functions import names
 from functions.adapters.clock import utc_now
+from functions.adapters.opt_out_memory import LEFT, memory_from_row
 from functions.adapters.schedule_rows import consent_attribute, due_shard, secrets_to_row
 from functions.adapters.webhook_secrets import new_secret
 from functions.core.calendar import (
@@ -30,12 +31,14 @@ from functions.core.calendar import (
 from functions.core.customer import DIGEST_SCHEDULE, PROFILE, WEBHOOK_ENDPOINT, Consent
 from functions.core.identity import Channel, Topic
 from functions.core.instants import from_text, to_text
+from functions.core.opt_out_memory import address_mark, customer_mark
 from functions.core.webhook_endpoint import SigningSecret
 from ops.imports import fields
 from ops.imports.fields import CUSTOMER_ID, DATA_REGION, Fields, checked, one_of, or_empty, reads
 from ops.imports.lines import Columns, Form, read_lines
 from ops.imports.reminders import moved_reminder
 from ops.imports.report import BadLine, ImportReport
+from ops.imports.returning import withheld
 from ops.imports.rows import Key, RowChange
 from ops.imports.writing import write_entries
 
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from zoneinfo import ZoneInfo
 
+    from functions.core.opt_out_memory import Memory
     from functions.core.ports import Clock
     from ops.imports.rows import Row
     from ops.imports.writing import Destination, Destinations, Progress
@@ -136,11 +140,14 @@ class CustomerEntry:
         always = self.home, (self.line.customer_id, DIGEST_SCHEDULE)
         return (*always, (self.line.customer_id, WEBHOOK_ENDPOINT)) if self.line.webhook_url else always
 
+    def consulted(self, held: Mapping[Key, Row]) -> Sequence[Key]:
+        return [(mark, LEFT) for _, mark in self._marks(held.get(self.home))]
+
     def changes(self, held: Mapping[Key, Row], *, shards: int) -> Sequence[RowChange]:
         """Changes to profile and schedule, given both as they are."""
         profile, schedule, *endpoint = (held.get(key) for key in self.keys)
         addresses = self._addresses(profile)
-        changed = [self._profile(addresses, new=profile is None)]
+        changed = [self._profile(addresses, profile, self._withheld(profile, held))]
         plan = self._plan(schedule)
         if plan is not None or schedule is not None:
             changed.append(self._schedule(plan, schedule, profile, tuple(addresses), shards))
@@ -166,29 +173,50 @@ class CustomerEntry:
                 addresses[str(channel)] = getattr(self.line, name)
         return {channel: address for channel, address in addresses.items() if address}
 
-    def _profile(self, addresses: dict[str, str], *, new: bool) -> RowChange:
+    def _marks(self, profile: Row | None) -> Iterator[tuple[Channel | None, str]]:
+        """Where it may be remembered that somebody left: for an id that is new, and for addresses new to it."""
+        known: Mapping[str, str] = (profile or {}).get("addresses", {})
+        for key in self.destination().opt_out_keys:
+            if profile is None:
+                yield None, customer_mark(self.line.customer_id, key)
+            for name, address in self._addresses(profile).items():
+                if known.get(name) != address:
+                    yield Channel(name), address_mark(Channel(name), address, key)
+
+    def _withheld(self, profile: Row | None, held: Mapping[Key, Row]) -> Row:
+        memories: dict[Channel | None, list[Memory]] = {}
+        for channel, mark in self._marks(profile):
+            if (mark, LEFT) in held:
+                memories.setdefault(channel, []).append(memory_from_row(held[mark, LEFT]))
+        return withheld(profile, memories, now=self.now)
+
+    def _profile(self, addresses: dict[str, str], profile: Row | None, kept_out: Row) -> RowChange:
         said = {name: getattr(self.line, name) for name in ("locale", "active")}
         given = {name: value for name, value in said.items() if self.line.gives(name)}
         answers = {channel: getattr(self.line, f"{channel}_consent") for channel in Channel}
+        if_absent = {
+            **{name: value for name, value in said.items() if name not in given},
+            # No answer is not stored: it counts as opted out, and leaves the question open for a later import.
+            **{
+                consent_attribute(topic, channel): str(answer)
+                for channel, answer in answers.items()
+                if answer is not None
+                for topic in Topic
+            },
+        }
         return RowChange(
             key=self.home,
-            new=new,
+            new=profile is None,
             put={
                 "time_zone": self.line.time_zone,
                 "addresses": addresses,
                 names.NUMBER_HASH: self._number_hash(addresses),
                 **given,
+                **kept_out,
             },
-            if_absent={
-                **{name: value for name, value in said.items() if name not in given},
-                # No answer is not stored: it counts as opted out, and leaves the question open for a later import.
-                **{
-                    consent_attribute(topic, channel): str(answer)
-                    for channel, answer in answers.items()
-                    if answer is not None
-                    for topic in Topic
-                },
-            },
+            if_absent={name: value for name, value in if_absent.items() if name not in kept_out},
+            expected={"suppressed": (profile or {}).get("suppressed")} if "suppressed" in kept_out else {},
+            remembered=bool(kept_out),
         )
 
     def _number_hash(self, addresses: Mapping[str, str]) -> str | None:

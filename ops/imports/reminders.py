@@ -112,6 +112,9 @@ class ReminderEntry:
     def _profile_key(self) -> Key:
         return self.line.customer_id, PROFILE
 
+    def consulted(self, held: Mapping[Key, Row]) -> Sequence[Key]:  # noqa: ARG002 - one of several kinds
+        return ()
+
     def changes(self, held: Mapping[Key, Row], *, shards: int) -> Sequence[RowChange]:
         """The change to the reminder's row. Raises LineRefusedError for one that cannot be changed any more."""
         key = self.keys[0]

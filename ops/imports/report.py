@@ -30,3 +30,4 @@ class ImportReport:
     unchanged: int
     bad: tuple[BadLine, ...]
     kept_by_region: Counter[str] = field(default_factory=Counter)
+    remembered: int = 0  # lines kept whose customer had left before being erased, and stays so

@@ -39,7 +39,7 @@ _TOO_MUCH: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class RowChange:
-    """What is to become of one row.
+    """What is to become of one row. One that was read and is gone by now was erased: it is not made again.
 
     Attributes:
         key: the row.
@@ -49,6 +49,7 @@ class RowChange:
         new: the row was not there when it was read; it is written whole, unless there is one by now.
         replaces: the row is written whole, whatever was there.
         first: the customer's other rows are written only once this one has been.
+        remembered: it keeps somebody as they had left, before they were erased.
     """
 
     key: Key
@@ -58,6 +59,7 @@ class RowChange:
     new: bool = False
     replaces: bool = False
     first: bool = False
+    remembered: bool = False
 
     def changes_anything(self, held: Row | None) -> bool:
         """Whether a row as it was read would differ afterwards."""
@@ -189,8 +191,11 @@ class DynamoRows:
             *(["REMOVE " + ", ".join(f"#{name}" for name in gone)] if gone else []),
         ]
         conditions = [
-            f"#{name} = :read_{name}" if value is not None else f"attribute_not_exists(#{name})"
-            for name, value in change.expected.items()
+            f"attribute_exists(#{names.CUSTOMER_ID})",
+            *(
+                f"#{name} = :read_{name}" if value is not None else f"attribute_not_exists(#{name})"
+                for name, value in change.expected.items()
+            ),
         ]
         values = {
             **{f":{name}": to_value(value) for name, value in {**given, **change.if_absent}.items()},
@@ -200,11 +205,11 @@ class DynamoRows:
             "TableName": self._table,
             "Key": _key(change.key),
             "UpdateExpression": " ".join(clauses),
+            "ConditionExpression": " AND ".join(conditions),
             "ExpressionAttributeNames": {
-                f"#{name}": name for name in {*change.put, *change.if_absent, *change.expected}
+                f"#{name}": name for name in {names.CUSTOMER_ID, *change.put, *change.if_absent, *change.expected}
             },
             **({"ExpressionAttributeValues": values} if values else {}),
-            **({"ConditionExpression": " AND ".join(conditions)} if conditions else {}),
         }
 
 

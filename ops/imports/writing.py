@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from functions.adapters.ledger import TRANSACTION_LIMIT
+from functions.core.keyring import KeyRing
 from ops.imports.report import BadLine, ImportReport, LineRefusedError
 from ops.imports.rows import Key, Refused, Row, RowChange, Rows
 
@@ -30,6 +31,11 @@ class Destination(Protocol):
 
     @property
     def shards(self) -> int: ...
+
+    @property
+    def opt_out_keys(self) -> KeyRing:
+        """Keys under which it is remembered who left before being erased."""
+        ...
 
     def number_hash(self, number: str) -> str:
         """What a phone number is found by in this data region."""
@@ -71,6 +77,10 @@ class Entry(Protocol):
         """A row that may exist in one data region only; None where the line does not bring one."""
         ...
 
+    def consulted(self, held: Mapping[Key, Row]) -> Sequence[Key]:
+        """Rows that the changes depend on besides, given the entry's own as they are."""
+        ...
+
     def changes(self, held: Mapping[Key, Row], *, shards: int) -> Sequence[RowChange]:
         """Changes, given the rows as they are. Raises LineRefusedError."""
         ...
@@ -83,6 +93,7 @@ class _Done:
     data_region: str
     kept: int = 0
     unchanged: int = 0
+    remembered: int = 0
     bad: list[BadLine] = field(default_factory=list)
 
 
@@ -116,6 +127,7 @@ def write_entries(
         unchanged=sum(result.unchanged for result in results),
         bad=tuple(sorted(bad)),
         kept_by_region=kept,
+        remembered=sum(result.remembered for result in results),
     )
 
 
@@ -170,7 +182,8 @@ def _write_batch(batch: Sequence[Entry], data_region: str, destinations: Destina
         if not checked_elsewhere:
             waiting = _at_home(waiting, held, data_region, destinations, done)
             checked_elsewhere = True
-        waiting = _write_once(waiting, held, destination, done)
+        beside = destination.rows.read([key for entry in waiting for key in entry.consulted(held)])
+        waiting = _write_once(waiting, {**held, **beside}, destination, done)
         if not waiting:
             break
     done.bad.extend(BadLine(entry.number, OVERTAKEN) for entry in waiting)
@@ -215,6 +228,7 @@ def _write_once(
         if not troubles:
             done.kept += 1
             done.unchanged += not asked[entry.number]
+            done.remembered += any(change.remembered for change in asked[entry.number])
         elif all(one.overtaken for one in troubles):
             overtaken.append(entry)
         else:

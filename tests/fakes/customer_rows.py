@@ -6,6 +6,7 @@ else write in between, or have DynamoDB refuse a customer.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,9 +15,11 @@ from typing import Any
 from functions import names
 from functions.adapters.conditional_write import CONDITION_FAILED
 from functions.core.customer import REMINDER_SCHEDULE
+from functions.core.keyring import KeyRing
 from ops.imports.rows import Key, Refused, Row, RowChange
 
 SHARDS = 2
+OPT_OUT_KEYS = KeyRing.parse(json.dumps({"0": "k" * 40, "2026-11-01": "m" * 40}))
 
 
 @dataclass
@@ -53,6 +56,8 @@ class FakeRows:
         row = self.held.get(change.key)
         if change.new and row is not None:
             return Refused(change, CONDITION_FAILED)
+        if not (change.new or change.replaces) and row is None:
+            return Refused(change, CONDITION_FAILED)
         if not change.new and any((row or {}).get(name) != value for name, value in change.expected.items()):
             return Refused(change, CONDITION_FAILED)
         after = {} if row is None or change.replaces else dict(row)
@@ -71,6 +76,10 @@ class FakeRegion:
     rows: FakeRows = field(default_factory=FakeRows)
     shards: int = SHARDS
     data_region: str = "us"
+
+    @property
+    def opt_out_keys(self) -> KeyRing:
+        return OPT_OUT_KEYS
 
     def number_hash(self, number: str) -> str:
         return f"{self.data_region}:{hash(number)}"

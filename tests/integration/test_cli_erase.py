@@ -10,6 +10,7 @@ from datetime import timedelta
 from functools import partial
 from itertools import count
 from operator import eq
+from pathlib import Path
 from typing import Any, Final
 
 import boto3
@@ -20,7 +21,7 @@ from functions import names
 from functions.adapters.opt_out_memory import LEFT, memory_from_row
 from functions.adapters.opt_outs import DynamoOptOuts
 from functions.adapters.plan_book import DynamoPlanBook
-from functions.adapters.schedule_rows import profile_to_row
+from functions.adapters.schedule_rows import profile_from_row, profile_to_row
 from functions.adapters.suppressions import DynamoSuppressions
 from functions.core.calendar import monday_of
 from functions.core.customer import PROFILE, Consent
@@ -497,3 +498,36 @@ def test_an_erased_delivery_says_so(customer: Desk) -> None:
     shown = customer.digest("show", str(ACCEPTED.delivery_id)).out
     assert "  Erased     the customer, 2026-11-29 20:00:00 UTC" in shown.splitlines()
     assert customer.digest("show", "--customer", CUSTOMER).status == 1
+
+
+# --- coming back by an import ---
+
+HEADER: Final = "customer_id,data_region,time_zone,email,phone,email_consent,sms_consent,digest_weekday,digest_time\n"
+
+
+@pytest.fixture
+def one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Moto copies its tables in the middle of a transaction, which two transactions at once do not survive."""
+    monkeypatch.setattr("ops.imports.writing.WRITERS", 1)
+
+
+@pytest.mark.usefixtures("one_at_a_time")
+@pytest.mark.parametrize("customer_id", [CUSTOMER, "c-9"])
+def test_an_import_after_the_erasure_does_not_bring_opt_outs_back(
+    customer: Desk, tmp_path: Path, customer_id: str
+) -> None:
+    file = tmp_path / "people.csv"
+    file.write_text(
+        f"{HEADER}{customer_id},us,Europe/Berlin,{EMAIL_ADDRESS},{PHONE_NUMBER},opted_in,opted_in,mon,09:30\n"
+    )
+    customer.digest(*ERASE)
+    told = customer.digest("customers", "import", str(file))
+    assert told.status == 0
+    assert told.out == (
+        "1 customer kept: 1 in us\n1 customer had left before being erased: what was not wanted stays so\n"
+    )
+    profile = profile_from_row(customer.us.customer_row(customer_id, PROFILE))
+    assert profile.consent[EMAIL_DIGEST] is Consent.OPTED_OUT
+    assert profile.consent[Topic.REMINDER, Channel.EMAIL] is Consent.OPTED_IN
+    assert profile.suppressed == {Channel.SMS: "stop"}
+    assert "canary" not in told.out + told.err

@@ -227,7 +227,7 @@ def test_one_row_that_dynamodb_will_not_take_does_not_hold_up_the_others(region:
 
 def test_rows_that_were_overtaken_come_back_and_the_rest_is_written(region: Region) -> None:
     rows = DynamoRows(region.dynamodb, CUSTOMERS)
-    rows.write([RowChange(("c-1", PROFILE), put={"locale": "en"}, new=True)])
+    rows.write([RowChange((one, PROFILE), put={"locale": "en", "gone": "-"}, new=True) for one in ("c-1", "c-2")])
     refused = rows.write(
         [
             RowChange(("c-1", PROFILE), put={"locale": "de"}, new=True),
@@ -240,7 +240,18 @@ def test_rows_that_were_overtaken_come_back_and_the_rest_is_written(region: Regi
         (("c-1", DIGEST_SCHEDULE), True),
     ]
     assert region.customer_row("c-1", PROFILE)["locale"] == "en"
-    assert region.customer_row("c-2", PROFILE)["active"]
+    changed = region.customer_row("c-2", PROFILE)
+    assert (changed["locale"], changed["active"], "gone" in changed) == ("fr", True, False)
+
+
+def test_a_row_that_was_erased_since_it_was_read_is_not_made_again(region: Region) -> None:
+    rows = DynamoRows(region.dynamodb, CUSTOMERS)
+    changes = [
+        RowChange(("c-1", PROFILE), put={"locale": "en"}, if_absent={"active": True}),
+        RowChange(("c-1", DIGEST_SCHEDULE), put={"next_run_at": None}),
+    ]
+    assert [one.overtaken for one in rows.write(changes)] == [True, True]
+    assert list(region._scan(CUSTOMERS)) == []
 
 
 def test_more_rows_than_one_request_takes_are_read(region: Region) -> None:
