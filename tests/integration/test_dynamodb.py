@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
+from functions import names
 from functions.adapters.customers import DynamoCustomers
+from functions.adapters.opt_out_memory import LEFT, DynamoOptOutMemory, memory_from_row
 from functions.adapters.periods import DynamoPeriods
 from functions.adapters.plan_book import DynamoPlanBook
 from functions.adapters.shard_leases import DynamoShardLeases
 from functions.adapters.traffic import DynamoTraffic
 from functions.core.customer import Activity, Profile
+from functions.core.instants import from_text
+from functions.core.opt_out_memory import Memory
 from functions.core.ports import Periods, ShardLeases
 from functions.core.traffic import Traffic
 from tests.conformance.customers import CustomersConformance, People
 from tests.conformance.ledger import LedgerConformance, World
+from tests.conformance.opt_out_memory import OptOutMemoryConformance, Remembered
 from tests.conformance.periods import PeriodsConformance
 from tests.conformance.shard_leases import ShardLeasesConformance
 from tests.conformance.traffic import TrafficConformance
@@ -68,3 +73,13 @@ class TestDynamoPeriods(PeriodsConformance):
     @pytest.fixture
     def periods(self, tables: Region) -> Periods:
         return DynamoPeriods(tables.dynamodb, CONTROL)
+
+
+class TestDynamoOptOutMemory(OptOutMemoryConformance):
+    @pytest.fixture
+    def world(self, tables: Region) -> Remembered:
+        def under(mark: str) -> tuple[Memory, datetime | None]:
+            row = tables.customer_row(mark, LEFT)
+            return memory_from_row(row), from_text(row[names.LEFT_SINCE]) if row else None
+
+        return Remembered(DynamoOptOutMemory(tables.dynamodb, CUSTOMERS), under)

@@ -11,7 +11,17 @@ from functions.core.identity import Channel, Topic
 from functions.core.keyring import KeyRing
 from functions.core.opt_out_memory import Memory, address_mark, customer_mark, memories_of
 from functions.core.receipts import SuppressionCause
+from tests.conformance.opt_out_memory import OptOutMemoryConformance, Remembered
 from tests.fakes.examples import ADDRESSES, CUSTOMER, EMAIL_ADDRESS, EVERYTHING_WANTED, PHONE_NUMBER, a_profile
+from tests.fakes.opt_outs import InMemoryOptOutMemory
+
+
+class TestInMemoryOptOutMemory(OptOutMemoryConformance):
+    @pytest.fixture
+    def world(self) -> Remembered:
+        memory = InMemoryOptOutMemory()
+        return Remembered(memory, lambda mark: (memory.held.get(mark, Memory()), memory.since.get(mark)))
+
 
 KEY, OTHER = KeyRing.parse(json.dumps({"0": "k" * 40, "2026-11-01": "m" * 40}))
 EMAIL_DIGEST = (Topic.DIGEST, Channel.EMAIL)
