@@ -25,6 +25,7 @@ class Action:
     who: str
     what: str  # such as `pause email`
     why: str
+    how_many: int | None = None  # deliveries or messages that it touched, where it is about several
 
 
 class AuditTrail:
@@ -35,7 +36,7 @@ class AuditTrail:
         self._table = table
 
     def record(self, action: Action) -> None:
-        """Keep a record for KEPT_FOR."""
+        """Keep a record for KEPT_FOR. The same action recorded again takes the place of the first record."""
         at = to_text(action.at)
         row = {
             names.CONTROL_KEY: f"{_PREFIX}{at}#{action.what}",
@@ -43,6 +44,7 @@ class AuditTrail:
             "who": action.who,
             "what": action.what,
             "why": action.why,
+            "how_many": action.how_many,
             names.TTL: int((action.at + KEPT_FOR).timestamp()),
         }
         self._client.put_item(TableName=self._table, Item=to_item(row))
@@ -58,4 +60,6 @@ class AuditTrail:
         )
         rows: list[dict[str, Any]] = [from_item(item) for page in pages for item in page["Items"]]
         newest = sorted(rows, key=lambda row: str(row["at"]), reverse=True)[:limit]
-        return [Action(from_text(row["at"]), row["who"], row["what"], row["why"]) for row in newest]
+        return [
+            Action(from_text(row["at"]), row["who"], row["what"], row["why"], row.get("how_many")) for row in newest
+        ]

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_lambda import LambdaClient
     from mypy_boto3_secretsmanager import SecretsManagerClient
+    from mypy_boto3_sqs import SQSClient
 
     from stacks.settings import Settings
 
@@ -132,6 +133,12 @@ class RegionDeployment:
     def planner_function(self) -> str:
         return self.output(names.OUTPUT_PLANNER_FUNCTION)
 
+    def queue_url(self, channel: str) -> str:
+        return self.output(names.queue_output(channel))
+
+    def dead_letter_queue_url(self, channel: str) -> str:
+        return self.output(names.dead_letter_queue_output(channel))
+
     def consumer_variables(self, channel: str) -> Mapping[str, str]:
         """Environment of a channel's consumer, as it is deployed: what decides about a message beside the rows."""
         name = self.output(names.consumer_output(channel))
@@ -207,6 +214,10 @@ class RegionDeployment:
     @cached_property
     def secrets_manager(self) -> SecretsManagerClient:
         return self._session.client("secretsmanager", config=_PATIENT)
+
+    @cached_property
+    def sqs(self) -> SQSClient:
+        return self._session.client("sqs", config=_PATIENT)
 
     @cached_property
     def _dynamodb(self) -> DynamoDBClient:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, Final
 
 import typer
-from botocore.exceptions import BotoCoreError, ClientError
 
 from functions import names
 from functions.adapters.delivery_rows import attention_partition
@@ -17,33 +15,23 @@ from functions.adapters.traffic import DynamoTraffic
 from functions.core.delivery import Attention
 from functions.core.identity import Channel
 from functions.core.traffic import Gate, GatePosition
-from ops.audit import Action, AuditTrail
+from ops.audit import Action
+from ops.cli.actions import (
+    ChannelArgument,
+    OneRegionOption,
+    ReasonOption,
+    action_as_json,
+    checked_reason,
+    recorded,
+    tell_action,
+    trail,
+)
 from ops.cli.output import moment, note, out, print_json, say, table, utc
 from ops.cli.workplace import JsonOption, RegionOption, workplace_of
-from ops.deployment import DeploymentError, RegionDeployment, in_words
+from ops.deployment import RegionDeployment
 
 ACTIONS_SHOWN: Final = 5
-LONGEST_REASON: Final = 200
-# A reason is shown to everybody who asks why nothing is sent: it names a cause or a ticket, not a person.
-_PERSONAL: Final = re.compile(r"@|[0-9][0-9 ()./-]{6,}[0-9]")
 _NUMBERS: Final = ("Per second", "On the way", "Waiting")
-
-
-def _reason(text: str | None) -> str | None:
-    if text is not None and not (text.strip() and text.isprintable() and len(text) <= LONGEST_REASON):
-        raise typer.BadParameter(f"must be one line of 1 to {LONGEST_REASON} characters")
-    if text is not None and _PERSONAL.search(text):
-        raise typer.BadParameter("holds what may be an address or a number; name the cause, or a ticket")
-    return text
-
-
-ChannelArgument: TypeAlias = Annotated[
-    Channel, typer.Argument(metavar="CHANNEL", help="email, sms or webhook.", show_default=False)
-]
-# One at a time: what is done, and how to undo it, is one thing.
-OneRegionOption: TypeAlias = Annotated[
-    str, typer.Option("--region", metavar="REGION", help="Data region, such as us.", show_default=False)
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +76,11 @@ def list_channels(context: typer.Context, region: RegionOption = None, as_json: 
     told: dict[str, Any] = {}
     for one in workplace.deployment.only(region):
         standings = [_standing(one, channel) for channel in Channel]
-        actions = _trail(one).latest(ACTIONS_SHOWN)
+        actions = trail(one).latest(ACTIONS_SHOWN)
         if as_json:
             told[one.data_region] = {
                 "channels": {str(standing.channel): _as_json(standing, now) for standing in standings},
-                "last_actions": [_action_as_json(action) for action in actions],
+                "last_actions": [action_as_json(action) for action in actions],
             }
         else:
             _tell(one.data_region, standings, actions, now)
@@ -104,10 +92,7 @@ def pause(
     context: typer.Context,
     channel: ChannelArgument,
     region: OneRegionOption,
-    reason: Annotated[
-        str,
-        typer.Option("--reason", metavar="TEXT", help="Why, for whoever asks.", callback=_reason, show_default=False),
-    ],
+    reason: ReasonOption,
     as_json: JsonOption = False,
 ) -> None:
     """Halt a channel until somebody resumes it. Nothing is lost, and no message uses up a receive.
@@ -120,7 +105,7 @@ def pause(
     workplace = workplace_of(context)
     where, now = workplace.deployment.region(region), workplace.clock()
     paused = _traffic(where).halt(channel, at=now, cause=reason)
-    action = _recorded(where, f"pause {channel}", reason, now, done="paused") if paused else None
+    action = recorded(where, f"pause {channel}", reason, now, done="paused") if paused else None
     if as_json:
         print_json(_done(where, channel, action))
     elif action is None:
@@ -128,7 +113,7 @@ def pause(
         say(f"{channel} in {where.data_region}: {_in_words(gate, now)}; nothing was changed")
     else:
         say(f"{channel} in {where.data_region}: paused. The batches in hand are still sent, and nothing after them")
-        _tell_action(action)
+        tell_action(action)
         say(f"Undo: digest channels resume {channel} --region {where.data_region}")
 
 
@@ -138,7 +123,7 @@ def resume(
     region: OneRegionOption,
     reason: Annotated[
         str | None,
-        typer.Option("--reason", metavar="TEXT", help="What was mended.", callback=_reason, show_default=False),
+        typer.Option("--reason", metavar="TEXT", help="What was mended.", callback=checked_reason, show_default=False),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask; for scripts.")] = False,
     as_json: JsonOption = False,
@@ -159,14 +144,14 @@ def resume(
         if not yes:
             typer.confirm("Is the cause mended? Resume it", abort=True, err=True)
         _traffic(where).resume(channel)
-        action = _recorded(where, f"resume {channel}", reason or f"it was {state}", now, done="resumed")
+        action = recorded(where, f"resume {channel}", reason or f"it was {state}", now, done="resumed")
     if as_json:
         print_json(_done(where, channel, action))
     elif action is None:
         say(f"{channel} in {where.data_region}: is open; nothing was changed")
     else:
         say(f"{channel} in {where.data_region}: resumed. The reconciler brings back what waits, within minutes")
-        _tell_action(action)
+        tell_action(action)
 
 
 # --- what is read and written -----------------------------------------------------------------------------------------
@@ -186,10 +171,6 @@ def _traffic(region: RegionDeployment) -> DynamoTraffic:
     return DynamoTraffic(region.dynamodb, region.control_table)
 
 
-def _trail(region: RegionDeployment) -> AuditTrail:
-    return AuditTrail(region.dynamodb, region.control_table)
-
-
 def _count(region: RegionDeployment, why: Attention, channel: Channel) -> int:
     pages = (
         page
@@ -204,16 +185,6 @@ def _count(region: RegionDeployment, why: Attention, channel: Channel) -> int:
         )
     )
     return sum(page["Count"] for page in pages)
-
-
-def _recorded(region: RegionDeployment, what: str, why: str, at: datetime, *, done: str) -> Action:
-    # Done first, recorded second: neither the record nor who it is may stand in the way of stopping a channel.
-    try:
-        action = Action(at, region.caller, what, why)
-        _trail(region).record(action)
-    except (BotoCoreError, ClientError) as error:
-        raise DeploymentError(f"{done}, but nothing of it is on record: {in_words(error)}") from None
-    return action
 
 
 # --- for machines -----------------------------------------------------------------------------------------------------
@@ -233,11 +204,7 @@ def _as_json(standing: Standing, now: datetime) -> dict[str, Any]:
 
 def _done(region: RegionDeployment, channel: Channel, action: Action | None) -> dict[str, Any]:
     about = {"data_region": region.data_region, "channel": str(channel), "changed": action is not None}
-    return about | {"action": None if action is None else _action_as_json(action)}
-
-
-def _action_as_json(action: Action) -> dict[str, Any]:
-    return {"at": moment(action.at), "who": action.who, "what": action.what, "why": action.why}
+    return about | {"action": None if action is None else action_as_json(action)}
 
 
 # --- for people -------------------------------------------------------------------------------------------------------
@@ -256,11 +223,7 @@ def _tell(data_region: str, standings: Sequence[Standing], actions: Sequence[Act
     if actions:
         say("Last actions:")
     for action in actions:
-        _tell_action(action)
-
-
-def _tell_action(action: Action) -> None:
-    say(f"  {utc(action.at)}  {action.what}, by {action.who}: {action.why}")
+        tell_action(action)
 
 
 def _in_words(gate: Gate, now: datetime) -> str:

@@ -195,6 +195,7 @@ def test_what_had_halted_a_channel_is_on_record_where_nobody_says_what_was_mende
             "who": WHO,
             "what": "resume email",
             "why": "it was halted since 2026-11-29 20:00:00 UTC (NotVerified)",
+            "how_many": None,
         },
     }
 
