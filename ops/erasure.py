@@ -101,7 +101,7 @@ class Eraser:
 
     def _let_go_of_profile(self, done: Erasure) -> None:
         for _ in range(TRIES):
-            profile = next((row for row in self._rows() if row[names.RECORD] == PROFILE), None)
+            profile = next(self._rows(first=PROFILE, last=PROFILE), None)
             if profile is None:
                 return
             now = self.clock()
@@ -175,9 +175,9 @@ class Eraser:
             transact(self.region.dynamodb, [{"Delete": table | {"Key": _key(row)}} for row in page])
             done.rows.update(_kind(row) for row in page)
 
-    def _rows(self) -> Iterator[Mapping[str, Any]]:
+    def _rows(self, *, first: str = _FIRST, last: str = _LAST) -> Iterator[Mapping[str, Any]]:
         return customer_records(
-            self.region.dynamodb, self.region.customers_table, self.customer_id, first=_FIRST, last=_LAST
+            self.region.dynamodb, self.region.customers_table, self.customer_id, first=first, last=last
         )
 
 

@@ -14,17 +14,19 @@ import pytest
 import urllib3
 
 from functions import names
+from functions.adapters.opt_out_memory import LEFT
 from functions.adapters.schedule_rows import consent_attribute
 from functions.adapters.traffic import DynamoTraffic
 from functions.core.customer import PROFILE
 from functions.core.delivery import Delivery, SkipReason, Status
 from functions.core.identity import Channel, Topic
 from functions.core.keyring import KeyRing
+from functions.core.opt_out_memory import address_mark
 from functions.core.unsubscribe_token import Subscription, write_token
 from ops.local.emulator import Emulator
 from ops.local.running_region import RunningRegion
 from ops.local.simulated_provider import SimulatedProvider
-from tests.e2e.people import Mailboxes, Person, eventually, import_people, rows_of
+from tests.e2e.people import Mailboxes, Person, digest, eventually, import_people, rows_of
 
 Regions = Mapping[str, RunningRegion]
 ONE_CLICK = "List-Unsubscribe=One-Click"
@@ -35,6 +37,20 @@ class WithANumberOfTheirOwn(Person):
     @property
     def phone(self) -> str:
         return "+12025550177"
+
+
+class Gone(Person):
+    @property
+    def phone(self) -> str:
+        return "+12025550178"
+
+
+def say_stop(region: RunningRegion, emulator: Emulator, number: str) -> None:
+    """Text STOP, as End User Messaging brings it."""
+    text = {"originationNumber": number, "messageBody": " Stopp! ", "inboundMessageId": "cae173d2-66b9"}
+    emulator.client("sns", region.aws_region).publish(
+        TopicArn=region.deployment.output(names.OUTPUT_INBOUND_TOPIC), Message=json.dumps(text)
+    )
 
 
 def profile(region: RunningRegion, person: Person) -> Mapping[str, Any]:
@@ -141,12 +157,7 @@ def test_the_mail_programs_button_is_offered_through_the_http_provider_too(
 def test_stop_ends_every_text(regions: Regions, emulator: Emulator, cloud: Mapping[str, str], tmp_path: Path) -> None:
     region, stella = regions["eu"], WithANumberOfTheirOwn("stop-stella", "eu", digest_channels="sms")
     import_people([stella], tmp_path, cloud)
-    emulator.client("sns", region.aws_region).publish(
-        TopicArn=region.deployment.output(names.OUTPUT_INBOUND_TOPIC),
-        Message=json.dumps(
-            {"originationNumber": stella.phone, "messageBody": " Stopp! ", "inboundMessageId": "cae173d2-66b9"}
-        ),
-    )
+    say_stop(region, emulator, stella.phone)
     eventually(lambda: "suppressed" in profile(region, stella), within_s=60, what="the STOP taken")
     assert profile(region, stella)["suppressed"]["sms"]["cause"] == "stop"
     assert {consent(region, stella, topic, Channel.SMS) for topic in Topic} == {"opted_out"}
@@ -154,3 +165,32 @@ def test_stop_ends_every_text(regions: Regions, emulator: Emulator, cloud: Mappi
     ended = partial(row, region, stella, Channel.SMS, Status.SKIPPED, Status.ACCEPTED)
     assert eventually(ended, within_s=60, what="the text skipped").skip_reason is SkipReason.SUPPRESSED
     assert not [one for one in emulator.texts() if one.to == stella.phone]
+
+
+def test_who_was_erased_and_leaves_by_an_old_mail_stays_left_when_they_are_imported_again(
+    regions: Regions, emulator: Emulator, mailboxes: Mailboxes, cloud: Mapping[str, str], tmp_path: Path
+) -> None:
+    region, greta = regions["eu"], Gone("gone-greta", "eu", digest_channels="email")
+    import_people([greta], tmp_path, cloud)
+    region.wake(names.OUTPUT_PLANNER_SCHEDULE)
+    eventually(partial(row, region, greta, Channel.EMAIL, Status.ACCEPTED), within_s=60, what="the email accepted")
+    (mail,) = mailboxes.of(greta)
+    (link,) = set(
+        re.findall(r"https?://[^\s\"<>]+/0\.gone-greta\.digest\.email\.[A-Za-z0-9_-]+", mail.html + mail.text)
+    )
+
+    erased = digest(["customers", "erase", greta.customer_id, "--yes"], cloud)
+    assert (erased.returncode, erased.stderr) == (0, "")
+    assert region.deployment.rows.read([(greta.customer_id, PROFILE)]) == {}
+    assert rows_of(region, greta)[Channel.EMAIL].provider_reference is None
+
+    assert visit(emulator, link, "POST", ONE_CLICK).status == 200
+    say_stop(region, emulator, greta.phone)
+    key = next(iter(region.deployment.opt_out_keys))
+    remembered = (address_mark(Channel.SMS, greta.phone, key), LEFT)
+    eventually(lambda: region.deployment.rows.read([remembered]), within_s=60, what="the STOP remembered")
+
+    import_people([greta], tmp_path, cloud)
+    assert consent(region, greta, Topic.DIGEST, Channel.EMAIL) == "opted_out"
+    assert consent(region, greta, Topic.REMINDER, Channel.EMAIL) == "opted_in"
+    assert profile(region, greta)["suppressed"]["sms"]["cause"] == "stop"
