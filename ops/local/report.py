@@ -33,6 +33,11 @@ CHANNEL_WORDS: Final[Mapping[Channel, str]] = {
     Channel.SMS: "texts",
     Channel.WEBHOOK: "webhooks",
 }
+PROVIDER_WORDS: Final[Mapping[str, str]] = {
+    "ses": "Amazon SES",
+    "sns": "Amazon SNS",
+    "http": "the HTTP email provider",
+}
 REGION_WORDS: Final[Mapping[str, str]] = {"us": "US", "eu": "EU"}
 REASON_WORDS: Final[Mapping[str, str]] = {
     SkipReason.OPTED_OUT: "the customer does not want it on this channel",
@@ -183,11 +188,14 @@ class Stream:
 
 @dataclass(frozen=True)
 class Example:
-    """What one customer received."""
+    """What one customer of a region received, and who brought it."""
 
+    region: str
     customer_id: str
+    email_through: str
     subject: str
     html: str = field(repr=False)
+    text_through: str | None
     text: str | None = field(repr=False)
 
 
@@ -218,7 +226,7 @@ def as_html(run: Run) -> str:
         longest_ms=max((stream.last_ms for stream in streams), default=0),
         reasons=_reasons(run),
         faults=_faults_by_name(run.faults),
-        example=example_of(run),
+        examples=[one for one in (example_of(run, found) for found in run.evidence) if one is not None],
         last_day=run.marketplace.period_start + WEEK - timedelta(days=1),
         checks=[check for one in run.reckonings for check in one.checks],
         latency_is=LATENCY_IS,
@@ -314,20 +322,36 @@ def _faults_by_name(faults: Sequence[Fault]) -> dict[str, list[Fault]]:
     return grouped
 
 
-def example_of(run: Run) -> Example | None:
-    """The email, and the text if there is one, of the example customer, or of somebody who received an email."""
+def example_of(run: Run, found: RegionEvidence) -> Example | None:
+    """The email, and the text if there is one, of the example customer, or of somebody who received an email there."""
     emails = {email.message_id: email for email in run.emails}
     texts = {text.message_id: text for text in run.texts}
-    rows = [row for one in run.evidence for row in one.rows if row.provider_reference is not None]
-    by_customer: dict[str, dict[Channel, str]] = {}
-    for row in rows:
-        references = by_customer.setdefault(row.delivery_id.customer_id, {})
-        references[row.delivery_id.channel] = row.provider_reference or ""
-    both = [customer for customer, references in by_customer.items() if len(references) > 1]
+    by_customer: dict[str, dict[Channel, Delivery]] = {}
+    for row in found.rows:
+        if row.provider_reference is not None:
+            by_customer.setdefault(row.delivery_id.customer_id, {})[row.delivery_id.channel] = row
+    both = [customer for customer, rows in by_customer.items() if len(rows) > 1]
     for customer in (str(EXAMPLE), *both, *by_customer):
-        references = by_customer.get(customer, {})
-        email = emails.get(references.get(Channel.EMAIL, ""))
+        rows = by_customer.get(customer, {})
+        email = emails.get(_reference(rows, Channel.EMAIL))
+        text = texts.get(_reference(rows, Channel.SMS))
         if email is not None:
-            text = texts.get(references.get(Channel.SMS, ""))
-            return Example(customer, email.subject, email.html, None if text is None else text.text)
+            return Example(
+                region=found.name,
+                customer_id=customer,
+                email_through=_provider(rows[Channel.EMAIL]),
+                subject=email.subject,
+                html=email.html,
+                text_through=None if text is None else _provider(rows[Channel.SMS]),
+                text=None if text is None else text.text,
+            )
     return None
+
+
+def _reference(rows: Mapping[Channel, Delivery], channel: Channel) -> str:
+    return rows[channel].provider_reference or "" if channel in rows else ""
+
+
+def _provider(row: Delivery) -> str:
+    name = row.provider or "its provider"
+    return PROVIDER_WORDS.get(name, name)

@@ -140,9 +140,24 @@ def test_an_email_is_shown_in_a_frame_in_which_nothing_can_run() -> None:
 
 
 def test_the_example_is_one_customers_email_and_text() -> None:
-    example = example_of(a_run())
+    example = example_of(a_run(), ALL_WELL)
     assert example is not None
     assert (example.customer_id, example.subject, example.text) == ("1", "Your week", "Your week: 1 order.")
+
+
+def test_each_region_shows_what_arrived_there_and_through_whom() -> None:
+    evidence = [
+        replace(ALL_WELL, name=name, rows=[replace(a_row(customer), provider=provider)])
+        for name, customer, provider in (("us", "1", "ses"), ("eu", "2", "http"))
+    ]
+    run = a_run(*evidence)
+    another = replace(run.emails[0], message_id="m-2-email", subject="Ihre Woche")
+    page = as_html(replace(run, emails=[*run.emails, another]))
+    assert "US: email through Amazon SES" in page
+    assert "To customer 1. Subject: Your week" in page
+    assert "EU: email through the HTTP email provider" in page
+    assert "To customer 2. Subject: Ihre Woche" in page
+    assert page.count("<iframe") == 2
 
 
 def test_without_any_email_the_page_says_so() -> None:
