@@ -289,6 +289,19 @@ def test_an_erasure_that_dies_at_any_call_is_finished_by_the_next_one(desk: Desk
     assert dies_at > 10
 
 
+def test_of_two_erasures_at_once_the_second_finds_nothing_left_to_do(customer: Desk) -> None:
+    client = customer.deployment.region("us").dynamodb
+    with just_before(client, "TransactWriteItems", lambda: customer.digest(*ERASE)):
+        told = customer.digest(*ERASE, "--json")
+    assert told.status == 0
+    _, _, last = told.out.rpartition('"erased":')  # after what the first one told
+    assert json.loads(last.rstrip().removesuffix("}")) == [
+        {"data_region": "us", "rows": {}, "deliveries": {}, "not_sent": 0, "remembered": 0}
+    ]
+    assert partition(customer) == []
+    assert memory(customer, customer_mark(CUSTOMER, KEY)).opted_out == {EMAIL_DIGEST}
+
+
 # --- while messages are in flight ---
 
 
