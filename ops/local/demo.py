@@ -47,6 +47,7 @@ BATCHES: Final = 10  # messages in a batch of the one channel, or of both togeth
 API_KEY_SECRET: Final = "digest/email-api-key"  # noqa: S105 - a secret's name
 SHORTEST_ATTENTION_S: Final = 60
 ATTENTION_S_PER_DELIVERY: Final = 1 / 40
+_CUT_OFF: Final = "killing worker"  # what the emulator says of an invocation whose time is over
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ class Demo:
             secrets.create_secret(Name=API_KEY_SECRET, SecretString=simulator.api_key)
             run = self._week(marketplace, deployed, simulator.provider)
             write_report(run, OUT)
-            self._tell(run)
+            self._tell(run, deployed.emulator.log)
             if self._arguments.keep:
                 self._keep(deployed.emulator, marketplace.example())
         return 0 if run.agrees else 1
@@ -172,7 +173,7 @@ class Demo:
             texts=outbox.texts,
         )
 
-    def _tell(self, run: Run) -> None:
+    def _tell(self, run: Run, log: Path) -> None:
         self._console.print()
         self._console.print(summary_table(run))
         for fault in run.faults:
@@ -181,6 +182,12 @@ class Demo:
         for check in run.failed_checks:
             self._console.print(
                 f"does not agree  {check.region}: {check.what}: expected {check.expected}, found {check.found}",
+                style="red",
+            )
+        if not run.agrees and (cut := cut_off(log)):
+            self._console.print(
+                f"{cut:,} invocations ran out of time, and what they had in hand came back: this machine was too busy "
+                "for the run. Try again when it is not, or with fewer CUSTOMERS",
                 style="red",
             )
         verdict = "Every sum agrees" if run.agrees else "Not every sum agrees"
@@ -225,6 +232,12 @@ def write_settings(marketplace: Marketplace, path: Path, *, provider_url: str) -
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
     return path
+
+
+def cut_off(log: Path) -> int:
+    """Return how many invocations the emulator ended because their time was over, by its log."""
+    with log.open(encoding="utf-8", errors="replace") as lines:
+        return sum(_CUT_OFF in line for line in lines)
 
 
 def shown(path: Path) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ops.local.demo import exports, main, pointed_at, read_arguments, write_settings
+from ops.local.demo import cut_off, exports, main, pointed_at, read_arguments, write_settings
 from ops.local.emulator import Emulator
 from ops.local.marketplace import generate
 from ops.local.orders import marketplace_of, parse_orders
@@ -92,3 +92,14 @@ def test_this_process_forgets_the_emulator_afterwards(tmp_path: Path, monkeypatc
         assert os.environ["AWS_ENDPOINT_URL"].startswith("http://127.0.0.1:")
     assert os.environ["AWS_PROFILE"] == "somebody"
     assert "AWS_ENDPOINT_URL" not in os.environ
+
+
+def test_invocations_that_ran_out_of_time_are_counted_once_each(tmp_path: Path) -> None:
+    log = tmp_path / "emulator.log"
+    log.write_text(
+        "WARNING [lambda_runtime] Lambda email timed out after 5s \u2014 killing worker\n"
+        "WARNING [lambda] ESM: Lambda email failed processing SQS batch (errorMessage=Task timed out after 5.00 seconds)\n"
+        "Task timed out after 5.00 seconds\n",
+        encoding="utf-8",
+    )
+    assert cut_off(log) == 1
