@@ -141,6 +141,16 @@ def requeued(delivery: Delivery, *, at: datetime, look_again_at: datetime, unhea
     )
 
 
+def redriven(delivery: Delivery, *, at: datetime) -> Delivery:
+    """Return the row of a dead letter that a person opens again, and whose id is about to be published.
+
+    It keeps its identity, its attempts and their history. One that is too late ends as such.
+    """
+    if at >= delivery.expires_at:
+        return expired(delivery, at=at)
+    return replace(requeued(delivery, at=at, look_again_at=at, unheard=False), published=0)
+
+
 def postponed(delivery: Delivery, *, look_again_at: datetime) -> Delivery:
     """Return the row of a delivery that is all right and need not be looked at before then."""
     return replace(delivery, attention_at=look_again_at)

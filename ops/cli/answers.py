@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from functions.core.delivery import Delivery, SkipReason, Status
+from functions.core.delivery import FINISHED, Delivery, SkipReason, Status
 from ops.cli.output import utc
 
 if TYPE_CHECKING:
@@ -75,13 +75,31 @@ def next_action(delivery: Delivery) -> str:
     """What happens next, by itself or by somebody."""
     if delivery.status is Status.DEAD_LETTER:
         if delivery.exhausted():
-            return "mend the cause, then redrive the channel's dead-letter queue"
-        return "not tried again: the provider refuses it as it is; mend the address or the request first"
+            return f"mend the cause, then `digest redrive {delivery.delivery_id}`"
+        return (
+            "not tried again: the provider refuses it as it is; mend the address or the request, then `digest redrive`"
+        )
     return _NEXT[delivery.status].format(
+        delivery_id=delivery.delivery_id,
         looked_at=utc(delivery.attention_at) if delivery.attention_at else "its next sweep",
         tried_at=utc(delivery.next_attempt_at) if delivery.next_attempt_at else "the reconciler's next sweep",
         lease=utc(delivery.lease_until) if delivery.lease_until else "unknown",
     )
+
+
+def on_return(delivery: Delivery | None, now: datetime) -> str:
+    """What a message does that comes back to its queue from the dead-letter queue: what the consumer will find."""
+    if delivery is None:
+        return "nothing: its row is gone, so the message is deleted"
+    if delivery.status is Status.UNCERTAIN:
+        return "nothing: it may have been sent; `digest uncertain` settles it"
+    if delivery.status is Status.DEAD_LETTER and not delivery.exhausted():
+        return "nothing: it was refused as it is; mend that, then `digest redrive`"
+    if delivery.status in FINISHED:
+        return f"nothing: it is {_in_words(delivery)}, so the message is deleted"
+    if now >= delivery.expires_at:
+        return "ends as expired: it is too late to be sent"
+    return "tried again, under the same id" if delivery.exhausted() else "no more than comes by itself"
 
 
 _NEXT: Final[Mapping[Status, str]] = {
@@ -89,7 +107,7 @@ _NEXT: Final[Mapping[Status, str]] = {
     Status.QUEUED: "a consumer takes it; if nothing is heard, the reconciler looks at it at {looked_at}",
     Status.SENDING: "the attempt ends by {lease}, whatever happens",
     Status.RETRYABLE: "tried again at {tried_at}",
-    Status.UNCERTAIN: "waits for the provider's event or a person's decision; not sent again by itself",
+    Status.UNCERTAIN: "waits for the provider's event, or for a person: `digest uncertain resolve {delivery_id}`",
     Status.ACCEPTED: "nothing, it is done",
     Status.SKIPPED: "nothing, it is done",
     Status.EXPIRED: "nothing, it is done",

@@ -10,7 +10,20 @@ from typing import Annotated
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
-from ops.cli import channels, due, importing, plan, preview, show, status, unsuppress, webhooks
+from ops.cli import (
+    channels,
+    dead_letters,
+    dlq,
+    due,
+    importing,
+    plan,
+    preview,
+    redriving,
+    show,
+    status,
+    unsuppress,
+    webhooks,
+)
 from ops.cli.output import complain
 from ops.cli.workplace import Workplace
 from ops.deployment import Deployment, DeploymentError, in_words
@@ -61,6 +74,9 @@ app.command("show")(show.show)
 app.command("preview")(preview.preview)
 app.command("unsuppress")(unsuppress.unsuppress)
 channels.add_commands(app)
+dead_letters.add_commands(app)
+app.command("redrive")(redriving.redrive)
+dlq.add_commands(app)
 webhooks.add_commands(app)
 
 

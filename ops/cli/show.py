@@ -52,27 +52,29 @@ def show(
     regions = workplace.deployment.only(region)
     now = workplace.clock()
     if delivery_id is not None:
-        found = find_delivery(regions, _delivery_id(delivery_id))
+        found = find_delivery(regions, delivery_named(delivery_id))
         if as_json:
-            print_json(_delivery_as_json(found.data_region, found.delivery))
+            print_json(delivery_as_json(found.data_region, found.delivery))
         else:
-            _tell_delivery(found.data_region, found.delivery)
+            tell_delivery(found.data_region, found.delivery)
     else:
-        dossier = find_customer(regions, _customer_id(str(customer)), now=now)
+        dossier = find_customer(regions, customer_named(str(customer)), now=now)
         if as_json:
             print_json(_customer_as_json(dossier, now))
         else:
             _tell_customer(dossier, now)
 
 
-def _delivery_id(text: str) -> DeliveryId:
+def delivery_named(text: str) -> DeliveryId:
+    """The id that an argument DELIVERY_ID gives. Raises typer.BadParameter."""
     try:
         return DeliveryId.parse(text)
     except InvalidIdError as error:
         raise typer.BadParameter(str(error), param_hint="DELIVERY_ID") from None
 
 
-def _customer_id(text: str) -> str:
+def customer_named(text: str) -> str:
+    """The id that an option `--customer` gives. Raises typer.BadParameter."""
     try:
         return opaque_id(text, field="customer_id")
     except InvalidIdError as error:
@@ -82,7 +84,8 @@ def _customer_id(text: str) -> str:
 # --- a delivery -------------------------------------------------------------------------------------------------------
 
 
-def _delivery_as_json(data_region: str, delivery: Delivery) -> dict[str, Any]:
+def delivery_as_json(data_region: str, delivery: Delivery) -> dict[str, Any]:
+    """A delivery's whole story for machines."""
     return {
         "delivery_id": str(delivery.delivery_id),
         "data_region": data_region,
@@ -133,7 +136,8 @@ def _answer_as_json(answer: Answer) -> dict[str, Any]:
     return {"yes": answer.at is not None, "at": moment(answer.at), "why": answer.why}
 
 
-def _tell_delivery(data_region: str, delivery: Delivery) -> None:
+def tell_delivery(data_region: str, delivery: Delivery) -> None:
+    """A delivery's whole story for people."""
     say(f"{delivery.delivery_id} in {data_region}: {delivery.status.replace('_', ' ')}")
     out().print()
     answers = (("Selected", selected(delivery)), ("Enqueued", enqueued(delivery)), ("Accepted", accepted(delivery)))

@@ -25,12 +25,12 @@ KEY_RINGS: Final = {
 }
 
 
-def queue_url(queue: Channel | str) -> str:
-    return f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/{queue}"
+def queue_url(queue: Channel | str, aws_region: str = REGION) -> str:
+    return f"https://sqs.{aws_region}.amazonaws.com/{ACCOUNT}/{queue}"
 
 
-def dead_letter_url(queue: Channel | str) -> str:
-    return queue_url(queue) + "-dead-letters"
+def dead_letter_url(queue: Channel | str, aws_region: str = REGION) -> str:
+    return queue_url(queue, aws_region) + "-dead-letters"
 
 
 ENVIRONMENT: Final = {
@@ -56,6 +56,9 @@ ENVIRONMENT: Final = {
     names.ENV_BACKOFF_S: ",".join(str(pause) for pause in BACKOFF_S),
     names.ENV_SEND_TIMEOUT_S: "5",
     names.ENV_RATE_PER_SECOND: "1000",
+    names.ENV_BRAKE_AFTER: "20",
+    names.ENV_BRAKE_BOUNCES_PERCENT: "8",
+    names.ENV_BRAKE_COMPLAINTS_PERCENT: "0.4",
     **{names.queue_url_env(channel): queue_url(channel) for channel in Channel},
     **{names.provider_env(channel): PROVIDERS[channel] for channel in Channel},
     **{names.rate_env(channel): "1000" for channel in Channel},

@@ -14,12 +14,22 @@ import boto3
 import pytest
 
 from functions import names
+from functions.core.identity import Channel
 from ops.cli import main
 from ops.cli.workplace import Workplace
 from ops.deployment import Deployment, RegionDeployment
-from tests.fakes.environment import CONTROL, CUSTOMERS, DELIVERIES, NUMBER_KEYS, OPT_OUT_KEYS, SHARDS
+from tests.fakes.environment import (
+    CONTROL,
+    CUSTOMERS,
+    DELIVERIES,
+    NUMBER_KEYS,
+    OPT_OUT_KEYS,
+    SHARDS,
+    dead_letter_url,
+    queue_url,
+)
 from tests.fakes.lambda_context import FakeLambdaContext
-from tests.integration.region import Clock, Region, make_key_rings, make_table
+from tests.integration.region import Clock, Region, make_key_rings, make_queues, make_table
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda import LambdaClient
@@ -33,6 +43,13 @@ OUTPUTS = {
     names.OUTPUT_NUMBER_KEYS: NUMBER_KEYS,
     names.OUTPUT_OPT_OUT_KEYS: OPT_OUT_KEYS,
 }
+
+
+def outputs_of(aws_region: str) -> dict[str, str]:
+    """A stack's outputs, those with the region's own queues among them."""
+    queues = {names.queue_output(channel): queue_url(channel, aws_region) for channel in Channel}
+    dead = {names.dead_letter_queue_output(channel): dead_letter_url(channel, aws_region) for channel in Channel}
+    return OUTPUTS | queues | dead
 
 
 @dataclass
@@ -59,7 +76,7 @@ class RegionAtHand(RegionDeployment):
     """A region whose functions run here."""
 
     def __init__(self, data_region: str, aws_region: str, planner: FakeLambda) -> None:
-        super().__init__(data_region, aws_region, outputs=OUTPUTS)
+        super().__init__(data_region, aws_region, outputs=outputs_of(aws_region))
         self.planner = planner
 
     @property
@@ -111,10 +128,13 @@ class Desk:
 
 
 def a_second_region() -> Region:
-    """Tables of the same names in another AWS region."""
+    """Tables and queues of the same names in another AWS region."""
     dynamodb = boto3.client("dynamodb", region_name="eu-west-1")
     make_table(dynamodb, CUSTOMERS, (names.CUSTOMER_ID, names.RECORD))
     make_table(dynamodb, DELIVERIES, (names.DELIVERY_ID,))
     make_table(dynamodb, CONTROL, (names.CONTROL_KEY,))
     make_key_rings("eu-west-1")
-    return Region(dynamodb, boto3.client("sqs", region_name="eu-west-1"))
+    sqs = boto3.client("sqs", region_name="eu-west-1")
+    for channel in Channel:
+        make_queues(sqs, channel, "eu-west-1")
+    return Region(dynamodb, sqs)

@@ -194,18 +194,18 @@ def make_key_rings(aws_region: str = REGION) -> None:
         client.create_secret(Name=name, SecretString=text)
 
 
-def make_queues(sqs: SQSClient, queue: Channel | str) -> None:
+def make_queues(sqs: SQSClient, queue: Channel | str, aws_region: str = REGION) -> None:
     dead_letters = sqs.create_queue(QueueName=f"{queue}-dead-letters")["QueueUrl"]
-    assert dead_letters == dead_letter_url(queue)
+    assert dead_letters == dead_letter_url(queue, aws_region)
     redrive = {
-        "deadLetterTargetArn": f"arn:aws:sqs:{REGION}:{ACCOUNT}:{queue}-dead-letters",
+        "deadLetterTargetArn": f"arn:aws:sqs:{aws_region}:{ACCOUNT}:{queue}-dead-letters",
         "maxReceiveCount": len(BACKOFF_S) + 1,
     }
     made = sqs.create_queue(
         QueueName=str(queue),
         Attributes={"VisibilityTimeout": str(VISIBILITY_S), "RedrivePolicy": json.dumps(redrive)},
     )
-    assert made["QueueUrl"] == queue_url(queue)
+    assert made["QueueUrl"] == queue_url(queue, aws_region)
 
 
 def log_lines(log: io.StringIO) -> list[dict[str, Any]]:

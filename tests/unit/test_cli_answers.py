@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from functions.core.delivery import FINISHED, Delivery, SkipReason, Status
-from ops.cli.answers import SKIPPED_BECAUSE, accepted, enqueued, next_action, selected
+from ops.cli.answers import SKIPPED_BECAUSE, accepted, enqueued, next_action, on_return, selected
 from tests.fakes.clock import SUNDAY_EVENING
 from tests.fakes.examples import (
     a_delivery,
@@ -65,17 +65,17 @@ def test_every_reason_to_skip_is_explained(reason: SkipReason) -> None:
         (
             a_delivery(status=Status.UNCERTAIN),
             "nobody knows: it was handed over, and the answer was lost",
-            "waits for the provider's event or a person's decision; not sent again by itself",
+            "waits for the provider's event, or for a person: `digest uncertain resolve digest:c-417:2026-11-16:email`",
         ),
         (
             an_exhausted_delivery(),
             "dead letter: exhausted (ServiceUnavailable)",
-            "mend the cause, then redrive the channel's dead-letter queue",
+            "mend the cause, then `digest redrive digest:c-417:2026-11-16:email`",
         ),
         (
             a_rejected_delivery(),
             "dead letter: rejected (InvalidParameter)",
-            "not tried again: the provider refuses it as it is; mend the address or the request first",
+            "not tried again: the provider refuses it as it is; mend the address or the request, then `digest redrive`",
         ),
     ],
 )
@@ -88,3 +88,20 @@ def test_why_it_was_not_accepted_and_what_follows(delivery: Delivery, why: str, 
 def test_no_state_is_left_without_an_answer(delivery: Delivery) -> None:
     assert next_action(delivery)
     assert accepted(delivery).at is not None or accepted(delivery).why
+
+
+@pytest.mark.parametrize(
+    ("delivery", "does"),
+    [
+        (None, "nothing: its row is gone, so the message is deleted"),
+        (a_delivery(status=Status.ACCEPTED), "nothing: it is accepted, so the message is deleted"),
+        (a_delivery(status=Status.UNCERTAIN), "nothing: it may have been sent; `digest uncertain` settles it"),
+        (a_rejected_delivery(), "nothing: it was refused as it is; mend that, then `digest redrive`"),
+        (an_exhausted_delivery(), "tried again, under the same id"),
+        (an_exhausted_delivery(expires_at=LATER), "ends as expired: it is too late to be sent"),
+        (a_delivery(status=Status.RETRYABLE), "no more than comes by itself"),
+        (a_delivery(status=Status.QUEUED, expires_at=LATER), "ends as expired: it is too late to be sent"),
+    ],
+)
+def test_what_a_message_does_that_comes_back_from_the_dead_letter_queue(delivery: Delivery | None, does: str) -> None:
+    assert on_return(delivery, LATER) == does
