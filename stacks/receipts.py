@@ -92,10 +92,14 @@ class Receipts(Construct):
                 names.ENV_BACKOFF_S: ",".join(str(wait) for wait in BACKOFF_S),
                 names.ENV_SOFT_BOUNCES: str(settings.soft_bounces),
                 names.ENV_SOFT_BOUNCE_WINDOW_S: str(settings.soft_bounce_window_s),
+                names.ENV_BRAKE_AFTER: str(settings.brake_after),
+                names.ENV_BRAKE_BOUNCES_PERCENT: f"{settings.brake_bounces_percent:g}",
+                names.ENV_BRAKE_COMPLAINTS_PERCENT: f"{settings.brake_complaints_percent:g}",
             },
             statements=[
                 allow(["dynamodb:BatchGetItem", "dynamodb:UpdateItem"], storage.deliveries.table_arn),
                 allow(["dynamodb:GetItem", "dynamodb:UpdateItem"], storage.customers.table_arn),
+                allow(["dynamodb:UpdateItem", "dynamodb:DeleteItem"], storage.control.table_arn),
                 may_consume(self.queue),
             ],
         )

@@ -465,6 +465,13 @@ class Receipts(_Entries):
         int, _whole(2, 10, "deliveries that come back for passing reasons, after which the channel is suppressed")
     ]
     soft_bounce_window_days: Annotated[int, _whole(7, 365, "days within which they count")]
+    brake_after: Annotated[int, _whole(20, 1_000_000, "deliveries of a day with a receipt, before they say anything")]
+    brake_bounces_percent: Annotated[
+        float, _number(0.1, 100, "of them that come back for good, above which the channel is halted; SES allows 10")
+    ]
+    brake_complaints_percent: Annotated[
+        float, _number(0.01, 100, "of them that are complained about, above which it is halted; SES allows 0.5")
+    ]
     webhook_secret: Annotated[
         str | None,
         _text_or_null(

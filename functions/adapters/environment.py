@@ -156,6 +156,9 @@ class ReceiptsEnvironment(CommonEnvironment):
     backoff_s: Pauses
     soft_bounces: int = Field(ge=1)
     soft_bounce_window_s: Seconds
+    brake_after: int = Field(ge=1)
+    brake_bounces_percent: float = Field(gt=0)
+    brake_complaints_percent: float = Field(gt=0)
 
 
 class ReceiptIntakeEnvironment(Environment):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from functions import names
@@ -10,6 +11,8 @@ from functions.adapters.telemetry import logger
 from functions.core.receipts import Note
 
 if TYPE_CHECKING:
+    from functions.core.bounce_brake import BrakeCause, Tally
+    from functions.core.identity import Channel
     from functions.core.message import PoisonError
     from functions.core.receipts import ReceiptEvent, Reception
 
@@ -56,6 +59,15 @@ class ReceiptTelemetry:
         self._counts.add(names.METRIC_RECEIPT_EVENTS, channel=NO_CHANNEL, outcome="error")
         about = {"message_id": message_id, "error": type(error).__name__, "at": where_raised(error)}
         logger.error("receipt.failed", extra=about)
+
+    def braked(self, channel: Channel, cause: BrakeCause, tally: Tally) -> None:
+        """Tell of a channel that was halted for what its receipts say."""
+        self._counts.add(names.METRIC_BRAKED, channel=channel, outcome=cause)
+        logger.error("channel.braked", extra={"channel": channel, "cause": cause, **asdict(tally)})
+
+    def brake_failed(self, error: Exception) -> None:
+        """Tell of receipts that the brake did not count; they are taken in all the same."""
+        logger.error("brake.failed", extra={"error": type(error).__name__, "at": where_raised(error)})
 
     def flush(self) -> None:
         """Write the batch's counts."""

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import date
 
+    from functions.core.bounce_brake import Tally
     from functions.core.customer import Activity, Profile, ReminderSchedule, Schedule
     from functions.core.delivery import Attention, Delivery
     from functions.core.envelope import Envelope
@@ -157,6 +158,18 @@ class Customers(Protocol):
 
     def reminder_material(self, customer_id: str, event_id: str) -> tuple[Profile | None, ReminderSchedule | None]:
         """Return the profile and the reminder."""
+        ...
+
+
+class ReceiptTallies(Protocol):
+    """How many deliveries of a channel arrived and came back, by UTC day."""
+
+    def add(self, channel: Channel, tally: Tally, *, day: date) -> Tally:
+        """Add to a day's tally and return the whole."""
+        ...
+
+    def clear(self, channel: Channel, *, day: date) -> None:
+        """Let a day's tally begin anew."""
         ...
 
 

@@ -11,17 +11,19 @@ from functions.adapters.customers import DynamoCustomers
 from functions.adapters.opt_out_memory import LEFT, DynamoOptOutMemory, memory_from_row
 from functions.adapters.periods import DynamoPeriods
 from functions.adapters.plan_book import DynamoPlanBook
+from functions.adapters.receipt_tallies import DynamoReceiptTallies
 from functions.adapters.shard_leases import DynamoShardLeases
 from functions.adapters.traffic import DynamoTraffic
 from functions.core.customer import Activity, Profile
 from functions.core.instants import from_text
 from functions.core.opt_out_memory import Memory
-from functions.core.ports import Periods, ShardLeases
+from functions.core.ports import Periods, ReceiptTallies, ShardLeases
 from functions.core.traffic import Traffic
 from tests.conformance.customers import CustomersConformance, People
 from tests.conformance.ledger import LedgerConformance, World
 from tests.conformance.opt_out_memory import OptOutMemoryConformance, Remembered
 from tests.conformance.periods import PeriodsConformance
+from tests.conformance.receipt_tallies import ReceiptTalliesConformance
 from tests.conformance.shard_leases import ShardLeasesConformance
 from tests.conformance.traffic import TrafficConformance
 from tests.fakes.environment import CONTROL, CUSTOMERS, DELIVERIES
@@ -46,6 +48,12 @@ class TestDynamoLedger(LedgerConformance):
             add_schedule=one_shard.schedule,
             next_run_at=one_shard.next_run_at,
         )
+
+
+class TestDynamoReceiptTallies(ReceiptTalliesConformance):
+    @pytest.fixture
+    def tallies(self, tables: Region) -> ReceiptTallies:
+        return DynamoReceiptTallies(tables.dynamodb, CONTROL)
 
 
 class TestDynamoShardLeases(ShardLeasesConformance):

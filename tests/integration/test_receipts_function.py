@@ -13,16 +13,18 @@ from types import ModuleType
 from typing import Any, Final
 
 import pytest
+from botocore.exceptions import ReadTimeoutError
 from standardwebhooks import Webhook
 
 from functions import names
+from functions.adapters.traffic import DynamoTraffic
 from functions.adapters.wiring import dynamodb, secrets_manager
 from functions.core.customer import PROFILE
 from functions.core.delivery import Delivery, ReceiptState, Status
 from functions.core.identity import Channel
 from functions.core.receipt_messages import ReceiptMessage
 from tests.fakes.clock import SUNDAY_EVENING
-from tests.fakes.environment import ACCOUNT, DELIVERIES, REGION
+from tests.fakes.environment import ACCOUNT, CONTROL, DELIVERIES, REGION
 from tests.fakes.examples import (
     CUSTOMER,
     EMAIL_ADDRESS,
@@ -154,6 +156,33 @@ def test_a_bounce_keeps_the_next_digest_from_being_sent(receipts: Receipts) -> N
     assert receipts.suppressed == {
         "email": {"cause": "hard_bounce", "at": "2026-11-29T20:00:00.000Z", "code": "Permanent/General/5.1.1"}
     }
+
+
+def test_a_channel_of_which_too_much_comes_back_is_halted_and_told_of(receipts: Receipts, log: io.StringIO) -> None:
+    """Two of twenty bounced, and eight of a hundred may."""
+    customers = [f"c-{number}" for number in range(20)]
+    for number, one in enumerate(customers):
+        receipts.region.add(a_profile(one))
+        receipts.region.put_deliveries(accepted(customer_id=one))
+        kind = {"kind": "Email Bounced", "bounce": "Permanent"} if number < 2 else {}
+        receipts.say(of=accepted(customer_id=one), event_id=f"event-{number}", **kind)
+    receipts.work()
+    assert DynamoTraffic(dynamodb(), CONTROL).gate(Channel.EMAIL).cause == "bounce_rate"
+    (told,) = [line for line in log_lines(log) if line["message"] == "channel.braked"]
+    assert (told["channel"], told["delivered"], told["bounced"]) == ("email", 18, 2)
+
+
+def test_receipts_that_the_brake_cannot_count_are_taken_in(receipts: Receipts, log: io.StringIO) -> None:
+    receipts.region.add(a_profile())
+    receipts.region.put_deliveries(accepted())
+    receipts.say()
+    with failing(
+        dynamodb(), "UpdateItem", ReadTimeoutError(endpoint_url="https://aws.example.com"), when=lambda n: n == 2
+    ):
+        receipts.work()
+    assert receipts.row.receipt is not None
+    assert receipts.region.count(QUEUE) == receipts.region.count(PARKED) == 0
+    assert "brake.failed" in log.getvalue()
 
 
 def test_an_event_settles_what_was_uncertain(receipts: Receipts, log: io.StringIO) -> None:

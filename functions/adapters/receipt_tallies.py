@@ -1,0 +1,51 @@
+"""How many deliveries of a channel arrived and came back, day by day, in the control table."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import UTC, date, datetime, time, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from functions import names
+from functions.adapters.items import from_item
+from functions.core.bounce_brake import Tally
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from functions.core.identity import Channel
+
+KEPT_FOR: Final = timedelta(days=14)
+
+
+class DynamoReceiptTallies:
+    """`ReceiptTallies` on DynamoDB: one item for a channel and a UTC day, written once for each batch of receipts."""
+
+    def __init__(self, client: DynamoDBClient, table: str) -> None:
+        self._client = client
+        self._table = table
+
+    def add(self, channel: Channel, tally: Tally, *, day: date) -> Tally:
+        """Add to a day's tally and return the whole. If its answer is lost it counts twice: the brake acts sooner."""
+        counts = asdict(tally)
+        answer = self._client.update_item(
+            TableName=self._table,
+            Key=_key(channel, day),
+            UpdateExpression="ADD " + ", ".join(f"{name} :{name}" for name in counts) + " SET #purge_at = :purge_at",
+            ExpressionAttributeNames={"#purge_at": names.TTL},
+            ExpressionAttributeValues={
+                **{f":{name}": {"N": str(count)} for name, count in counts.items()},
+                ":purge_at": {"N": str(int((datetime.combine(day, time(), UTC) + KEPT_FOR).timestamp()))},
+            },
+            ReturnValues="ALL_NEW",
+        )
+        held = from_item(answer["Attributes"])
+        return Tally(**{name: held[name] for name in counts})
+
+    def clear(self, channel: Channel, *, day: date) -> None:
+        """Let a day's tally begin anew."""
+        self._client.delete_item(TableName=self._table, Key=_key(channel, day))
+
+
+def _key(channel: Channel, day: date) -> Any:  # noqa: ANN401 - a key, as every operation types it anew
+    return {names.CONTROL_KEY: {"S": f"receipts#{channel}#{day.isoformat()}"}}
