@@ -194,7 +194,8 @@ def _channel_guards(name: str, channel: Channel, deployment: Deployment) -> list
         Guard(
             f"{title}DeadLetters",
             "dead letters",
-            f"Messages wait in the dead-letter queue {where}: see why, mend it, redrive them.",
+            f"Messages wait in the dead-letter queue {where}: see why, mend it, redrive them: "
+            "docs/runbooks/dead-letters.md",
             _waiting(channel.dead_letters),
         ),
         Guard(
@@ -350,7 +351,8 @@ def _delivery_guards(deployment: Deployment) -> list[Guard]:
         Guard(
             "Uncertain",
             "uncertain deliveries",
-            f"Deliveries {where} may have been sent; nobody knows. They wait for the provider's word or a person's.",
+            f"Deliveries {where} may have been sent; nobody knows. They wait for the provider's word or a person's: "
+            "docs/runbooks/uncertain.md",
             _own_metric(names.METRIC_UNCERTAIN_ROWS, deployment, sweep_s, "Maximum"),
             periods=max(3, 900 // sweep_s),  # those that a look-up settles are settled by then
         ),

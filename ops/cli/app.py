@@ -21,6 +21,7 @@ from ops.cli import (
     redriving,
     show,
     status,
+    uncertain,
     unsuppress,
     webhooks,
 )
@@ -77,6 +78,7 @@ channels.add_commands(app)
 dead_letters.add_commands(app)
 app.command("redrive")(redriving.redrive)
 dlq.add_commands(app)
+uncertain.add_commands(app)
 webhooks.add_commands(app)
 
 

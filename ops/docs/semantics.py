@@ -39,7 +39,8 @@ MOVES: Final[Mapping[tuple[str, str], str]] = {
     ("uncertain", "skipped"): "never was, and is not wanted",
     ("uncertain", "expired"): "never was, and it is too late",
     ("uncertain", "dead_letter"): "never was, and had been given up",
-    ("dead_letter", "sending"): "redriven, and claimed",
+    ("dead_letter", "queued"): "redriven by its row",
+    ("dead_letter", "sending"): "redriven by its message, and claimed",
 }
 CLASSES: Final[Mapping[OutcomeClass, str]] = {
     OutcomeClass.ACCEPTED: "accepted; or already accepted under the same key",
