@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore.exceptions import BotoCoreError, ClientError
 
 from functions import names
-from functions.adapters.counts import Counts
+from functions.adapters.counts import Counts, where_raised
 from functions.adapters.function_url import method_of, raw_body
 from functions.adapters.secrets import SecretError
 from functions.adapters.telemetry import logger
@@ -49,7 +49,11 @@ class ReceiptIntake:
 
     def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Answer one request, as Lambda hands it over; nothing of its body is told to anybody but the queue."""
-        verdict = self._judge(request)
+        try:
+            verdict = self._judge(request)
+        except Exception as error:  # noqa: BLE001 - left to Lambda, its text would be logged, and might quote the body
+            logger.error("webhook.failed", extra={"error": type(error).__name__, "at": where_raised(error)})
+            verdict = Verdict(HTTPStatus.SERVICE_UNAVAILABLE, "error")
         self._counts.add(names.METRIC_RECEIPT_EVENTS, channel=Channel.EMAIL, outcome=f"webhook_{verdict.why}")
         self._counts.flush()
         logger.info(f"webhook.{verdict.why}", extra={"status": int(verdict.status)})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from functions import names
 from functions.adapters.channel_work import ChannelWork
 from functions.adapters.clock import utc_now
-from functions.adapters.counts import Counts
+from functions.adapters.counts import Counts, where_raised
 from functions.adapters.function_url import method_of, raw_body
 from functions.adapters.secrets import Secret
 from functions.adapters.telemetry import logger
@@ -47,13 +47,20 @@ class Worker:
 
     def answer(self, request: Mapping[str, Any], context: LambdaContext) -> dict[str, Any]:
         """Answer one request, as Lambda hands it over."""
-        refusal = self.authentication.refusal(request) or _unreadable(request)
+        refusal = self._refusal(request)
         answer = refusal or self._work_off(request, context)
         if refusal is not None:
             self.counts.add(names.METRIC_MESSAGES, channel=self.work.consumer.channel, outcome=refusal.result)
             self.counts.flush()
             logger.warning("job.refused", extra={"status": int(refusal.status), "reason": refusal.reason})
         return answer.to_response()
+
+    def _refusal(self, request: Mapping[str, Any]) -> Answer | None:
+        try:
+            return self.authentication.refusal(request) or _unreadable(request)
+        except Exception as error:  # noqa: BLE001 - left to Lambda, its text would be logged, and might quote the request
+            logger.error("job.failed", extra={"error": type(error).__name__, "at": where_raised(error)})
+            return _try_again("error")
 
     def _work_off(self, request: Mapping[str, Any], context: LambdaContext) -> Answer:
         self.work.begin(context, messages=1)

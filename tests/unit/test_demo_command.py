@@ -98,7 +98,7 @@ def test_invocations_that_ran_out_of_time_are_counted_once_each(tmp_path: Path) 
     log = tmp_path / "emulator.log"
     log.write_text(
         "WARNING [lambda_runtime] Lambda email timed out after 5s \u2014 killing worker\n"
-        "WARNING [lambda] ESM: Lambda email failed processing SQS batch (errorMessage=Task timed out after 5.00 seconds)\n"
+        "WARNING [lambda] ESM: Lambda email failed (errorMessage=Task timed out after 5.00 seconds)\n"
         "Task timed out after 5.00 seconds\n",
         encoding="utf-8",
     )
