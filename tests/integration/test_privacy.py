@@ -31,6 +31,7 @@ from functions.core.outcome import Dedupe, Guarantee, Outcome, OutcomeClass
 from functions.core.unsubscribe_token import Subscription, write_token
 from functions.worker.worker import Worker
 from ops.in_memory.worker import signed_request
+from ops.local.loopback_server import RESET, Reply
 from tests.fakes.clock import SUNDAY_EVENING
 from tests.fakes.environment import (
     BACKOFF_S,
@@ -56,10 +57,13 @@ from tests.fakes.examples import (
 )
 from tests.fakes.lambda_context import FakeLambdaContext
 from tests.fakes.providers import FakeProvider
+from tests.fakes.summaries import SUMMARY_OPTIONS
 from tests.integration.canaries import CANARIES, QUOTING, Watch, every_other_logger
 from tests.integration.faults import failing, refused
 from tests.integration.lambda_poller import LambdaPoller
+from tests.integration.provider_contract import StubbedEndpoint
 from tests.integration.region import Clock, Functions, Region, make_queues
+from tests.integration.test_model_bedrock import converse_error, converse_reply
 
 
 @dataclass(frozen=True)
@@ -481,6 +485,37 @@ def test_a_pushed_job_at_every_answer_of_its_provider(
     assert provider.calls == [str(row.delivery_id)]
     whole.watch.answers.append(json.dumps(told))
     whole.watch.saw_nothing()
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        converse_reply(QUOTING),
+        converse_reply(QUOTING * 50),
+        converse_reply(QUOTING, stop_reason="guardrail_intervened"),
+        converse_reply(QUOTING, stop_reason="max_tokens"),
+        converse_error("ValidationException", 400),
+        converse_error("ModelErrorException", 424),
+        Reply(200, QUOTING.encode()),
+        RESET,
+    ],
+    ids=["writes", "writes on and on", "is stopped", "is cut off", "refuses", "fails", "is not itself", "is gone"],
+)
+def test_a_summary_whatever_its_model_does(stage: Stage, monkeypatch: pytest.MonkeyPatch, reply: Reply) -> None:
+    with StubbedEndpoint() as bedrock:
+        variables = channel_environment(Channel.EMAIL) | {
+            names.ENV_SUMMARY: json.dumps(SUMMARY_OPTIONS),
+            "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": bedrock.url,
+        }
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        bedrock.will(reply)
+        consumer = stage.functions.email.ChannelConsumer.from_environment(stage.providers[Channel.EMAIL])
+        stage.send(a_delivery(status=Status.QUEUED))
+        LambdaPoller(stage.region.sqs, queue_url(Channel.EMAIL), consumer.handle, stage.clock).poll()
+        assert bedrock.requests
+    assert stage.region.delivery(a_delivery().delivery_id).status is Status.ACCEPTED
+    stage.watch.saw_nothing()
 
 
 def test_the_watch_sees_what_it_looks_for(stage: Stage, functions: Functions) -> None:
