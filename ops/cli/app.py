@@ -21,8 +21,8 @@ from ops.cli import (
     redriving,
     show,
     status,
+    suppressions,
     uncertain,
-    unsuppress,
     webhooks,
 )
 from ops.cli.output import complain
@@ -73,12 +73,12 @@ app.command("due")(due.due)
 app.command("status")(status.status)
 app.command("show")(show.show)
 app.command("preview")(preview.preview)
-app.command("unsuppress")(unsuppress.unsuppress)
 channels.add_commands(app)
 dead_letters.add_commands(app)
 app.command("redrive")(redriving.redrive)
 dlq.add_commands(app)
 uncertain.add_commands(app)
+suppressions.add_commands(app)
 webhooks.add_commands(app)
 
 
