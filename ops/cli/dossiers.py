@@ -6,16 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 from functions import names
 from functions.adapters.customers import customer_records
 from functions.adapters.schedule_rows import endpoint_from_row, profile_from_row, wall_time_from_row
 from functions.core.calendar import WEEK, UnknownTimeZoneError, period_reported, zone
 from functions.core.customer import DIGEST_SCHEDULE, PROFILE, REMINDER_SCHEDULE, WEBHOOK_ENDPOINT, Profile
-from functions.core.delivery import Delivery
+from functions.core.delivery import Delivery, SkipReason
+from functions.core.eligibility import reason_to_skip
 from functions.core.identity import Channel, DeliveryId, Topic
 from functions.core.instants import from_text
 from functions.core.webhook_endpoint import Health
+from ops.cli.absences import why_never_selected
 from ops.cli.answers import why_not
 from ops.cli.output import masked, utc
 from ops.deployment import DeploymentError, RegionDeployment
@@ -23,7 +26,6 @@ from ops.imports.fields import WEEKDAYS
 
 PERIODS_SHOWN: Final = 6
 REMINDERS_SHOWN: Final = 20
-BEFORE_FIRST_RUN: Final = "before the schedule's first run, or purged since"
 _AFTER_SCHEDULES: Final = "SCHEDULE$"  # "$" comes right after "#"
 
 
@@ -33,6 +35,16 @@ class FoundDelivery:
 
     data_region: str
     delivery: Delivery
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """A delivery without a row: why, where its customer is, and why it would be skipped if it were sent now."""
+
+    data_region: str
+    delivery_id: DeliveryId
+    why: str
+    would_skip: SkipReason | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,16 +97,34 @@ class Dossier:
 # --- a delivery -------------------------------------------------------------------------------------------------------
 
 
-def find_delivery(regions: Sequence[RegionDeployment], delivery_id: DeliveryId) -> FoundDelivery:
-    """Look for a delivery in each region. Raises DeploymentError when none has it."""
+def look_for_delivery(regions: Sequence[RegionDeployment], delivery_id: DeliveryId) -> FoundDelivery | None:
+    """Look for a delivery in each region; None when none has it."""
     for region in regions:
         delivery = region.ledger.read([str(delivery_id)]).get(str(delivery_id))
         if delivery is not None:
             return FoundDelivery(region.data_region, delivery)
+    return None
+
+
+def find_delivery(regions: Sequence[RegionDeployment], delivery_id: DeliveryId) -> FoundDelivery:
+    """Look for a delivery in each region. Raises DeploymentError when none has it."""
+    found = look_for_delivery(regions, delivery_id)
+    if found is not None:
+        return found
     raise DeploymentError(
         f"no delivery {delivery_id} in {_named(regions)}: it was never selected, or its row has been purged; see "
-        f"`digest show --customer {delivery_id.customer_id}` for what is known"
+        f"`digest show {delivery_id}` for what is known"
     )
+
+
+def find_absence(regions: Sequence[RegionDeployment], delivery_id: DeliveryId, *, now: datetime) -> Absence:
+    """Say why a delivery has no row. Raises DeploymentError where nobody knows its customer."""
+    region, rows = _find_rows(regions, delivery_id.customer_id, now=now)
+    digest = delivery_id.topic is Topic.DIGEST
+    profile = _profile(rows)
+    schedule = rows.get(DIGEST_SCHEDULE if digest else REMINDER_SCHEDULE + delivery_id.occasion)
+    why = why_never_selected(delivery_id, profile, schedule, now=now)
+    return Absence(region.data_region, delivery_id, why, reason_to_skip(delivery_id, profile))
 
 
 # --- a customer -------------------------------------------------------------------------------------------------------
@@ -106,20 +136,34 @@ def find_profile(regions: Sequence[RegionDeployment], customer_id: str) -> tuple
     return region, _profile(rows)
 
 
-def find_customer(regions: Sequence[RegionDeployment], customer_id: str, *, now: datetime) -> Dossier:
-    """Look for a customer in each region. Raises DeploymentError when none has them."""
-    region, rows = _find_rows(regions, customer_id)
-    return _dossier(region, rows, now)
+def find_customer(
+    regions: Sequence[RegionDeployment], customer_id: str, *, now: datetime, period: str | None = None
+) -> Dossier:
+    """Look for a customer in each region; of their weeks, only `period` if one is named.
+
+    Raises DeploymentError when no region has them.
+    """
+    region, rows = _find_rows(regions, customer_id, now=now)
+    return _dossier(region, rows, now, period)
 
 
 def _find_rows(
-    regions: Sequence[RegionDeployment], customer_id: str
+    regions: Sequence[RegionDeployment], customer_id: str, *, now: datetime | None = None
 ) -> tuple[RegionDeployment, Mapping[str, Mapping[str, Any]]]:
     for region in regions:
         rows = {row[names.RECORD]: row for row in _rows(region, customer_id)}
         if PROFILE in rows:
             return region, rows
-    raise DeploymentError(f"no customer {customer_id} in {_named(regions)}: never imported, or erased; check the id")
+    at = None if now is None else _erased_at(regions, customer_id, now)
+    became = "never imported, or erased; check the id" if at is None else f"erased, {utc(at)}"
+    raise DeploymentError(f"no customer {customer_id} in {_named(regions)}: {became}")
+
+
+def _erased_at(regions: Sequence[RegionDeployment], customer_id: str, now: datetime) -> datetime | None:
+    """When a customer was erased, as far as the deliveries of the last weeks tell."""
+    ids = [str(one) for one in _digest_ids(customer_id, _periods_until(now, zone("UTC")))]
+    marks = [row.erased_at for region in regions for row in region.ledger.read(ids).values() if row.erased_at]
+    return max(marks, default=None)
 
 
 def _named(regions: Sequence[RegionDeployment]) -> str:
@@ -133,7 +177,9 @@ def _rows(region: RegionDeployment, customer_id: str) -> Iterator[Mapping[str, A
     )
 
 
-def _dossier(region: RegionDeployment, rows: Mapping[str, Mapping[str, Any]], now: datetime) -> Dossier:
+def _dossier(
+    region: RegionDeployment, rows: Mapping[str, Mapping[str, Any]], now: datetime, period: str | None
+) -> Dossier:
     profile = _profile(rows)
     reminders = sorted(
         (row for record, row in rows.items() if record.startswith(REMINDER_SCHEDULE)),
@@ -147,7 +193,11 @@ def _dossier(region: RegionDeployment, rows: Mapping[str, Mapping[str, Any]], no
         profile=profile,
         contacts=tuple(_contact(profile, channel) for channel in Channel),
         schedules=tuple(schedules),
-        deliveries=tuple(_deliveries(region, profile, digest, reminders, now)),
+        deliveries=tuple(
+            _deliveries(region, profile, digest, reminders, now)
+            if period is None
+            else _deliveries_of(region, profile, digest, period, now)
+        ),
     )
 
 
@@ -214,11 +264,7 @@ def _deliveries(
 ) -> Iterator[Expected]:
     """The last weeks and reminders on every channel: ids follow from what they are about, so nothing is searched."""
     ids = [
-        *(
-            DeliveryId(Topic.DIGEST, profile.customer_id, period.isoformat(), channel)
-            for period in _last_periods(profile, now)
-            for channel in Channel
-        ),
+        *_digest_ids(profile.customer_id, _last_periods(profile, now)),
         *(
             DeliveryId(Topic.REMINDER, profile.customer_id, row["event_id"], channel)
             for row in reminders
@@ -231,26 +277,36 @@ def _deliveries(
         if delivery is not None:
             yield Expected(one, delivery, None if delivery.accepted_at else why_not(delivery))
         elif one.topic is Topic.DIGEST and digest is not None and str(one.channel) in digest["channels"]:
-            yield Expected(one, None, _why_never_selected(one, digest))
+            yield Expected(one, None, why_never_selected(one, profile, digest, now=now))
+
+
+def _deliveries_of(
+    region: RegionDeployment, profile: Profile, digest: Mapping[str, Any] | None, period: str, now: datetime
+) -> Iterator[Expected]:
+    """One week on every channel, also on those that the schedule does not name."""
+    ids = _digest_ids(profile.customer_id, [date.fromisoformat(period)])
+    rows = region.ledger.read(str(one) for one in ids)
+    for one in ids:
+        delivery = rows.get(str(one))
+        if delivery is None:
+            yield Expected(one, None, why_never_selected(one, profile, digest, now=now))
+        else:
+            yield Expected(one, delivery, None if delivery.accepted_at else why_not(delivery))
+
+
+def _digest_ids(customer_id: str, periods: Sequence[date]) -> list[DeliveryId]:
+    return [
+        DeliveryId(Topic.DIGEST, customer_id, period.isoformat(), channel) for period in periods for channel in Channel
+    ]
 
 
 def _last_periods(profile: Profile, now: datetime) -> list[date]:
     try:
-        newest = period_reported(now, zone(profile.time_zone))
+        return _periods_until(now, zone(profile.time_zone))
     except UnknownTimeZoneError:
-        newest = period_reported(now, zone("UTC"))
+        return _periods_until(now, zone("UTC"))
+
+
+def _periods_until(now: datetime, where: ZoneInfo) -> list[date]:
+    newest = period_reported(now, where)
     return [newest - WEEK * back for back in range(PERIODS_SHOWN)]
-
-
-def _why_never_selected(delivery_id: DeliveryId, digest: Mapping[str, Any]) -> str:
-    if names.NEXT_RUN_AT not in digest:
-        return "the schedule is paused"
-    try:
-        to_report = period_reported(from_text(digest[names.NEXT_RUN_AT]), zone(digest["time_zone"])).isoformat()
-    except UnknownTimeZoneError:
-        return "the schedule's time zone is unknown; import the customer again"
-    if delivery_id.occasion == to_report:
-        return f"its run is at {utc(from_text(digest[names.NEXT_RUN_AT]))}"
-    if delivery_id.occasion > to_report:
-        return "an earlier week comes first"
-    return BEFORE_FIRST_RUN

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -11,12 +11,14 @@ import typer
 from functions.core.calendar import UnknownTimeZoneError, zone
 from functions.core.delivery import Delivery
 from functions.core.identity import DeliveryId, InvalidIdError, Topic, opaque_id
-from ops.cli.answers import Answer, accepted, enqueued, next_action, selected
-from ops.cli.dossiers import BEFORE_FIRST_RUN, Dossier, Expected, find_customer, find_delivery
+from ops.cli.absences import BEFORE_FIRST_RUN
+from ops.cli.answers import SKIPPED_BECAUSE, Answer, accepted, enqueued, next_action, selected
+from ops.cli.dossiers import Absence, Dossier, Expected, find_absence, find_customer, look_for_delivery
 from ops.cli.endpoints import endpoint_as_json, endpoint_in_words
 from ops.cli.output import distance, local, moment, out, print_json, say, table, utc
 from ops.cli.summaries import summary_as_json, summary_in_words
-from ops.cli.workplace import JsonOption, RegionOption, workplace_of
+from ops.cli.workplace import JsonOption, RegionOption, monday_named, workplace_of
+from ops.deployment import RegionDeployment
 
 
 def show(
@@ -33,10 +35,21 @@ def show(
         str | None,
         typer.Option("--customer", metavar="ID", help="Everything about one customer instead.", show_default=False),
     ] = None,
+    period: Annotated[
+        str | None,
+        typer.Option(
+            "--period",
+            metavar="DATE",
+            help="With --customer: only the week that opens on this Monday, on every channel.",
+            show_default=False,
+        ),
+    ] = None,
     region: RegionOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Answer for one delivery: was it selected, was it enqueued, did the provider accept it; and what happens next.
+
+    Where it never came to be, say why: no schedule, paused, not due yet, a channel that the schedule does not name.
 
     Or for one customer: contact and consent, schedules, and every delivery of the last six weeks, also those that never
     came to be.
@@ -45,6 +58,7 @@ def show(
 
     - `digest show digest:c-10428:2026-11-16:email`
     - `digest show --customer c-10428`
+    - `digest show --customer c-10428 --period 2026-11-16`
     """
     if (delivery_id is None) == (customer is None):
         raise typer.BadParameter("name a delivery, or a customer with --customer", param_hint="DELIVERY_ID")
@@ -52,17 +66,32 @@ def show(
     regions = workplace.deployment.only(region)
     now = workplace.clock()
     if delivery_id is not None:
-        found = find_delivery(regions, delivery_named(delivery_id))
-        if as_json:
-            print_json(delivery_as_json(found.data_region, found.delivery))
-        else:
-            tell_delivery(found.data_region, found.delivery)
+        if period is not None:
+            raise typer.BadParameter("goes with --customer; an id names its week", param_hint="--period")
+        _show_delivery(regions, delivery_named(delivery_id), now, as_json=as_json)
+        return
+    monday = None if period is None else monday_named(period).isoformat()
+    dossier = find_customer(regions, customer_named(str(customer)), now=now, period=monday)
+    if as_json:
+        print_json(_customer_as_json(dossier, now))
     else:
-        dossier = find_customer(regions, customer_named(str(customer)), now=now)
+        _tell_customer(dossier, now)
+
+
+def _show_delivery(
+    regions: Sequence[RegionDeployment], delivery_id: DeliveryId, now: datetime, *, as_json: bool
+) -> None:
+    found = look_for_delivery(regions, delivery_id)
+    if found is None:
+        absence = find_absence(regions, delivery_id, now=now)
         if as_json:
-            print_json(_customer_as_json(dossier, now))
+            print_json(_absence_as_json(absence))
         else:
-            _tell_customer(dossier, now)
+            _tell_absence(absence)
+    elif as_json:
+        print_json(delivery_as_json(found.data_region, found.delivery))
+    else:
+        tell_delivery(found.data_region, found.delivery)
 
 
 def delivery_named(text: str) -> DeliveryId:
@@ -177,6 +206,27 @@ def _answer(answer: Answer) -> str:
     if answer.at is None:
         return f"no: {answer.why}"
     return f"yes, {utc(answer.at)}"
+
+
+# --- one that never came to be ---------------------------------------------------------------------------------------
+
+
+def _absence_as_json(absence: Absence) -> dict[str, Any]:
+    return {
+        "delivery_id": str(absence.delivery_id),
+        "data_region": absence.data_region,
+        "status": None,
+        "selected": _answer_as_json(Answer(None, absence.why)),
+        "would_skip": None if absence.would_skip is None else str(absence.would_skip),
+    }
+
+
+def _tell_absence(absence: Absence) -> None:
+    say(f"{absence.delivery_id} in {absence.data_region}: no such delivery")
+    out().print()
+    say(f"  Selected?  {_answer(Answer(None, absence.why))}")
+    if (reason := absence.would_skip) is not None:
+        say(f"  If sent    it would be skipped ({reason}): {SKIPPED_BECAUSE[reason]}")
 
 
 # --- a customer -------------------------------------------------------------------------------------------------------

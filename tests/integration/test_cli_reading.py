@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from functions.adapters.traffic import DynamoTraffic
+from functions.core.customer import Consent
 from functions.core.delivery import Attempt, SkipReason, Status
 from functions.core.identity import Channel, Topic
 from functions.core.summary import SummaryNote
@@ -274,10 +275,49 @@ def test_a_delivery_says_what_became_of_its_summary(desk: Desk) -> None:
     }
 
 
-def test_a_delivery_that_never_was_says_so(desk: Desk) -> None:
+def test_a_delivery_of_nobody_says_so(desk: Desk) -> None:
     told = desk.digest("show", "digest:c-404:2026-11-16:email")
     assert told.status == 1
-    assert told.err.startswith("digest: no delivery digest:c-404:2026-11-16:email in us or eu: it was never selected")
+    assert told.err == "digest: no customer c-404 in us or eu: never imported, or erased; check the id\n"
+
+
+def test_a_delivery_of_somebody_who_was_erased_says_so(desk: Desk) -> None:
+    desk.eu.put_deliveries(a_delivery("c-404", status=Status.SKIPPED, erased_at=SUNDAY_EVENING))
+    told = desk.digest("show", "digest:c-404:2026-11-09:email")
+    assert told.err == "digest: no customer c-404 in us or eu: erased, 2026-11-29 20:00:00 UTC\n"
+
+
+def test_a_delivery_that_never_came_to_be_says_why(desk: Desk) -> None:
+    withdrawn = {**a_profile().consent, (Topic.DIGEST, Channel.EMAIL): Consent.OPTED_OUT}
+    desk.eu.add(a_profile(consent=withdrawn))
+    desk.eu.schedule(a_digest_schedule(next_run_at=SUNDAY_EVENING + AN_HOUR))
+    told = desk.digest("show", "digest:c-417:2026-11-16:email")
+    assert told.status == 0
+    assert told.out.splitlines() == [
+        "digest:c-417:2026-11-16:email in eu: no such delivery",
+        "",
+        "  Selected?  no: not due yet: its run is at 2026-11-29 21:00:00 UTC",
+        "  If sent    it would be skipped (opted_out): no consent for this topic on this channel",
+    ]
+    assert desk.digest("show", "digest:c-417:2026-11-16:webhook", "--json").json == {
+        "delivery_id": "digest:c-417:2026-11-16:webhook",
+        "data_region": "eu",
+        "status": None,
+        "selected": {"yes": False, "at": None, "why": "its schedule does not name webhook"},
+        "would_skip": None,
+    }
+
+
+def test_one_week_of_a_customer_is_shown_on_every_channel(desk: Desk) -> None:
+    desk.us.add(a_profile())
+    desk.us.schedule(a_digest_schedule(next_run_at=SUNDAY_EVENING + 168 * AN_HOUR))
+    desk.us.put_deliveries(a_delivery(period="2026-11-16", status=Status.SKIPPED, skip_reason=SkipReason.EMPTY))
+    told = desk.digest("show", "--customer", "c-417", "--period", "2026-11-16", "--json").json["deliveries"]
+    assert {one["delivery_id"].rpartition(":")[2]: one["why"] for one in told} == {
+        "email": "skipped (empty): nothing happened in that week",
+        "sms": "before the schedule's first run, or purged since",
+        "webhook": "its schedule does not name webhook",
+    }
 
 
 def test_a_customer_is_shown_with_masked_addresses_schedules_and_every_week(desk: Desk) -> None:
@@ -313,7 +353,7 @@ def test_a_week_that_was_never_selected_says_why(desk: Desk) -> None:
         "delivery_id": "digest:c-417:2026-11-16:email",
         "status": None,
         "accepted_at": None,
-        "why": "its run is at 2026-11-29 21:00:00 UTC",
+        "why": "not due yet: its run is at 2026-11-29 21:00:00 UTC",
     }
     paused = {"customer_id": "c-417", "record": "SCHEDULE#digest", "weekday": 6, "local_time": "15:00"}
     desk.us.put_raw(CUSTOMERS, {**paused, "time_zone": "America/New_York", "channels": [str(one) for one in BOTH]})
