@@ -42,6 +42,7 @@ class Watch:
     capsys: pytest.CaptureFixture[str]
     raised: list[BaseException] = field(default_factory=list)
     answers: list[str] = field(default_factory=list)  # what those who asked were told
+    allowed_in_answers: frozenset[str] = frozenset()
     secret: list[str] = field(default_factory=list)
     not_ours: tuple[str, ...] = ()  # queues that somebody else fills
 
@@ -70,7 +71,8 @@ class Watch:
 
     def saw_nothing(self) -> None:
         for place, text in self.seen():
-            for canary in (*CANARIES, *self.secret):
+            allowed = self.allowed_in_answers if place == "answers" else ()
+            for canary in (one for one in (*CANARIES, *self.secret) if one not in allowed):
                 assert canary.lower() not in text.lower(), f"{canary!r} in {place}"
 
 
