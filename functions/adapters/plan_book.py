@@ -64,7 +64,7 @@ class DynamoPlanBook:
         )
         for page in pages:
             if page["Items"]:
-                yield [_read_schedule(from_item(item)) for item in page["Items"]]
+                yield [read_schedule(from_item(item)) for item in page["Items"]]
 
     def commit(self, plans: Sequence[SchedulePlan]) -> PlanReceipt:
         """Write the rows of many customers and move their schedules on, about a hundred actions in a transaction.
@@ -151,7 +151,8 @@ class DynamoPlanBook:
         }
 
 
-def _read_schedule(row: Mapping[str, Any]) -> Schedule | UnreadableSchedule:
+def read_schedule(row: Mapping[str, Any]) -> Schedule | UnreadableSchedule:
+    """Read a schedule's row, if it makes sense."""
     try:
         return schedule_from_row(row)
     except (KeyError, TypeError, ValueError):

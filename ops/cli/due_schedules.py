@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from functions import names
 from functions.adapters.items import from_item
-from functions.adapters.plan_book import PAGE
+from functions.adapters.plan_book import PAGE, read_schedule
 from functions.adapters.schedule_rows import schedule_from_row
+from functions.core.calendar import WEEK, UnknownTimeZoneError, period_reported, zone
+from functions.core.customer import DigestSchedule
 from functions.core.instants import to_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from datetime import datetime
+    from datetime import date
 
     from functions.core.customer import Schedule
+    from functions.core.ports import UnreadableSchedule
     from ops.deployment import RegionDeployment
+
+_A_DAY: Final = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +51,29 @@ def look_ahead(region: RegionDeployment, *, now: datetime, limit: int) -> Due:
     return Due(region.data_region, count, tuple(coming))
 
 
-def due_by(region: RegionDeployment, until: datetime) -> Iterator[Schedule]:
+def due_by(region: RegionDeployment, until: datetime) -> Iterator[Schedule | UnreadableSchedule]:
     """Every schedule that is due by a time."""
     for shard in range(region.shards):
         for page in _pages(region, shard, until=to_text(until)):
-            yield from (schedule_from_row(from_item(item)) for item in page["Items"])
+            yield from (read_schedule(from_item(item)) for item in page["Items"])
+
+
+def still_to_run(region: RegionDeployment, period: date) -> Iterator[DigestSchedule]:
+    """Digest schedules whose next run will report the week that opens on this Monday."""
+    # The run lies in the week after, wherever on earth; which week it reports, its zone decides.
+    begins = datetime.combine(period + WEEK, time(), UTC)
+    since, until = to_text(begins - _A_DAY), to_text(begins + WEEK + _A_DAY)
+    for shard in range(region.shards):
+        for page in _pages(region, shard, since=since, until=until):
+            read = (read_schedule(from_item(item)) for item in page["Items"])
+            yield from (one for one in read if isinstance(one, DigestSchedule) and _reports(one, period))
+
+
+def _reports(schedule: DigestSchedule, period: date) -> bool:
+    try:
+        return period_reported(schedule.next_run_at, zone(schedule.time_zone)) == period
+    except UnknownTimeZoneError:
+        return False
 
 
 def _first(region: RegionDeployment, shard: int, limit: int) -> Iterator[Schedule]:
@@ -59,13 +83,17 @@ def _first(region: RegionDeployment, shard: int, limit: int) -> Iterator[Schedul
         return
 
 
-def _pages(region: RegionDeployment, shard: int, *, until: str, **asked: Any) -> Iterator[Any]:  # noqa: ANN401 - query's own
+def _pages(region: RegionDeployment, shard: int, *, since: str = "0", until: str, **asked: Any) -> Iterator[Any]:  # noqa: ANN401 - query's own
     query: dict[str, Any] = {
         "TableName": region.customers_table,
         "IndexName": names.DUE_INDEX,
-        "KeyConditionExpression": "#shard = :shard AND #next_run_at <= :until",
+        "KeyConditionExpression": "#shard = :shard AND #next_run_at BETWEEN :since AND :until",
         "ExpressionAttributeNames": {"#shard": names.DUE_SHARD, "#next_run_at": names.NEXT_RUN_AT},
-        "ExpressionAttributeValues": {":shard": {"S": f"due#{shard}"}, ":until": {"S": until}},
+        "ExpressionAttributeValues": {
+            ":shard": {"S": f"due#{shard}"},
+            ":since": {"S": since},
+            ":until": {"S": until},
+        },
         "Limit": PAGE,
         **asked,
     }

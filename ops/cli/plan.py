@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Final
 from zoneinfo import ZoneInfo
@@ -11,8 +11,9 @@ from zoneinfo import ZoneInfo
 import typer
 
 from functions.core.calendar import period_reported
+from functions.core.identity import Channel
 from functions.core.instants import from_text, to_text
-from ops.cli.due_schedules import due_by
+from ops.cli.audience import Audience, audience
 from ops.cli.output import FAILED, complain, count_of, out, print_json, say, table, utc
 from ops.cli.weeks import count_week
 from ops.cli.workplace import JsonOption, workplace_of
@@ -25,8 +26,14 @@ _AHEAD: Final = timedelta(minutes=1)
 def plan(
     context: typer.Context,
     region: Annotated[
-        str, typer.Option("--region", metavar="REGION", help="Data region to plan, such as us.", show_default=False)
-    ],
+        str | None,
+        typer.Option(
+            "--region",
+            metavar="REGION",
+            help="Data region to plan, such as us; with --dry-run, all of them when left out.",
+            show_default=False,
+        ),
+    ] = None,
     at: Annotated[
         str | None,
         typer.Option(
@@ -36,7 +43,10 @@ def plan(
             show_default=False,
         ),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count what is due; write and send nothing.")] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Only count what is due, and who would be skipped; write and send nothing."),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Turn schedules that are due into deliveries, and enqueue them; the planner does this by itself every few minutes.
@@ -45,17 +55,19 @@ def plan(
 
     For example:
 
-    - `digest plan --region us --dry-run` counts what is due, by channel and day
+    - `digest plan --dry-run` counts what is due, by region, channel and day, and who would be skipped, and why
     - `digest plan --region us` plans what is due now
     - `digest plan --region us --at 2026-11-23T15:00:00Z` plans a time that was missed, on purpose
     """
     workplace = workplace_of(context)
     now = workplace.clock()
     until = now if at is None else _time(at, now=now, may_be_ahead=dry_run)
-    where = workplace.deployment.region(region)
     if dry_run:
-        _preview(where, until, as_json=as_json)
+        _preview([audience(one, until) for one in workplace.deployment.only(region)], until, as_json=as_json)
         return
+    if region is None:
+        raise typer.BadParameter("name the data region to plan", param_hint="--region")
+    where = workplace.deployment.region(region)
     report = invoke_planner(where, until, on_purpose=at is not None)
     known = _known(where, until, report)
     if as_json:
@@ -135,23 +147,50 @@ def _listed(shards: list[int]) -> str:
     return ", ".join(str(shard) for shard in shards)
 
 
-def _preview(region: RegionDeployment, until: datetime, *, as_json: bool) -> None:
-    counts: Counter[tuple[str, str]] = Counter()
-    schedules = 0
-    for schedule in due_by(region, until):
-        schedules += 1
-        counts.update((f"{schedule.next_run_at:%Y-%m-%d}", str(channel)) for channel in schedule.channels)
+def _preview(audiences: Sequence[Audience], until: datetime, *, as_json: bool) -> None:
     if as_json:
-        rows = [{"due_on": day, "channel": channel, "deliveries": n} for (day, channel), n in sorted(counts.items())]
-        print_json({"data_region": region.data_region, "until": to_text(until), "schedules": schedules, "due": rows})
+        print_json({"until": to_text(until), "regions": {one.data_region: _as_json(one) for one in audiences}})
         return
-    deliveries = count_of(counts.total(), "delivery", "deliveries")
+    for one in audiences:
+        _tell_audience(one, until)
+
+
+def _as_json(counted: Audience) -> dict[str, Any]:
+    return {
+        "schedules": counted.schedules,
+        "unreadable": counted.unreadable,
+        "due": [
+            {
+                "due_on": day,
+                "channel": str(channel),
+                "deliveries": number,
+                "skipped": {
+                    str(reason): count for reason, count in sorted(counted.skipped.get((day, channel), {}).items())
+                },
+            }
+            for (day, channel), number in sorted(counted.deliveries.items())
+        ],
+    }
+
+
+def _tell_audience(counted: Audience, until: datetime) -> None:
+    deliveries = count_of(counted.deliveries.total(), "delivery", "deliveries")
     say(
-        f"{deliveries} of {count_of(schedules, 'schedule')} due in {region.data_region} by {utc(until)}; "
-        "nothing was written"
+        f"{deliveries} of {count_of(counted.schedules, 'schedule')} due in {counted.data_region} by {utc(until)}, "
+        f"{counted.skipped_of().total():,} of them to be skipped; nothing was written"
     )
-    if counts:
-        shown = table("Due on (UTC)", "Channel", "Deliveries", numbers=["Deliveries"])
-        for (day, channel), number in sorted(counts.items()):
-            shown.add_row(day, channel, f"{number:,}")
+    if counted.deliveries:
+        shown = table(
+            "Due on (UTC)", "Channel", "Deliveries", "Skipped", "Left", numbers=["Deliveries", "Skipped", "Left"]
+        )
+        for (day, channel), number in sorted(counted.deliveries.items()):
+            skipped = sum(counted.skipped.get((day, channel), {}).values())
+            shown.add_row(day, str(channel), f"{number:,}", f"{skipped:,}", f"{number - skipped:,}")
         out().print(shown)
+    for channel in Channel:
+        if reasons := counted.skipped_of(channel):
+            each = ", ".join(f"{reason} {number:,}" for reason, number in reasons.most_common())
+            say(f"{channel} skipped: {each}")
+    if counted.unreadable:
+        shown_ids = ", ".join(counted.unreadable[:10])
+        complain(f"{count_of(len(counted.unreadable), 'schedule')} cannot be planned; import again: {shown_ids}")

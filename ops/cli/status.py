@@ -14,8 +14,10 @@ from functions.adapters.periods import DynamoPeriods
 from functions.adapters.traffic import DynamoTraffic
 from functions.core.calendar import period_reported
 from functions.core.identity import Channel
+from functions.core.instants import from_text
 from functions.core.traffic import Gate, GatePosition
 from ops.cli import weeks
+from ops.cli.due_schedules import still_to_run
 from ops.cli.output import count_of, moment, out, print_json, say, table, utc, week
 from ops.cli.weeks import Funnel, WeekOfRegion, count_week
 from ops.cli.workplace import JsonOption, PeriodOption, RegionOption, monday_named, workplace_of
@@ -28,7 +30,8 @@ class Standing:
 
     week: WeekOfRegion
     gates: dict[Channel, Gate]
-    closed_at: str | None
+    closed_at: datetime | None
+    last_run_at: datetime | None  # of the schedules that are still to be planned for the week
 
 
 def status(
@@ -41,7 +44,8 @@ def status(
 
     **open** comes to an end by itself. **uncertain** may have been sent: the provider's answer was lost, and it
     is not sent again by itself. **dead letter** waits until its cause is mended. A reminder counts in the week that
-    it falls due in.
+    it falls due in. **done** is measured against what is planned and what schedules will still bring. A week is closed
+    once nothing of it is open.
 
     Example: `digest status --period 2026-11-16 --region us`
     """
@@ -49,19 +53,26 @@ def status(
     now = workplace.clock()
     monday = period_reported(now, ZoneInfo("UTC")) if period is None else monday_named(period)
     regions = workplace.deployment.only(region)
-    standings = [_standing(one, monday.isoformat()) for one in regions]
+    standings = [_standing(one, monday) for one in regions]
     if as_json:
         print_json(_as_json(monday, standings, now))
     else:
         _tell(monday, standings, now)
 
 
-def _standing(region: RegionDeployment, period: str) -> Standing:
+def _standing(region: RegionDeployment, monday: date) -> Standing:
     traffic = DynamoTraffic(region.dynamodb, region.control_table)
+    counted, last_run_at = count_week(region, monday.isoformat()), None
+    for schedule in still_to_run(region, monday):
+        last_run_at = max(last_run_at or schedule.next_run_at, schedule.next_run_at)
+        for channel in schedule.channels:
+            counted.channels[channel].to_come += 1
+    closed_at = DynamoPeriods(region.dynamodb, region.control_table).closed_at().get(monday.isoformat())
     return Standing(
-        count_week(region, period),
+        counted,
         {channel: traffic.gate(channel) for channel in Channel},
-        DynamoPeriods(region.dynamodb, region.control_table).closed_at().get(period),
+        None if closed_at is None else from_text(closed_at),
+        last_run_at,
     )
 
 
@@ -75,7 +86,8 @@ def _as_json(monday: date, standings: Sequence[Standing], now: datetime) -> dict
         "regions": {
             standing.week.data_region: {
                 **_numbers(standing.week.total),
-                "closed_at": standing.closed_at,
+                "closed_at": moment(standing.closed_at),
+                "last_run_at": moment(standing.last_run_at),
                 "channels": {
                     str(channel): {**_numbers(funnel), "gate": str(standing.gates[channel].position(now))}
                     for channel, funnel in standing.week.channels.items()
@@ -89,6 +101,7 @@ def _as_json(monday: date, standings: Sequence[Standing], now: datetime) -> dict
 def _numbers(funnel: Funnel) -> dict[str, Any]:
     return {
         "planned": funnel.planned,
+        "to_come": funnel.to_come,
         "accepted": funnel.standing[weeks.ACCEPTED],
         "skipped": dict(sorted(funnel.skipped.items())),
         "expired": funnel.standing[weeks.EXPIRED],
@@ -116,7 +129,8 @@ def _tell(monday: date, standings: Sequence[Standing], now: datetime) -> None:
 
 def _verdict(total: Funnel) -> str:
     if not total.planned:
-        return "nothing is planned; `digest due` shows what comes"
+        rest = f"; {total.to_come:,} deliveries still to be planned" if total.to_come else ""
+        return f"nothing is planned{rest}; `digest due` shows what comes"
     words = ((weeks.ACCEPTED, "accepted"), (weeks.SKIPPED, "skipped"), (weeks.EXPIRED, "expired"), (weeks.OPEN, "open"))
     parts = [f"{total.standing[what]:,} {word}" for what, word in words if total.standing[what]]
     verdict = f"{_percent(total)} done; {', '.join(parts)} of {count_of(total.planned, 'delivery', 'deliveries')}"
@@ -132,7 +146,7 @@ def _verdict(total: Funnel) -> str:
 
 
 def _percent(funnel: Funnel) -> str:
-    if not funnel.planned:
+    if not funnel.planned + funnel.to_come:
         return "-"
     # 99.96 must not read as if all were done.
     return f"{int(funnel.percent_settled * 10) / 10:.1f} %"
@@ -152,7 +166,19 @@ def _tell_region(standing: Standing, now: datetime) -> None:
             say(f"{channel} skipped: {reasons}")
     for channel, gate in standing.gates.items():
         _tell_gate(channel, gate, now)
+    _tell_progress(standing)
     _tell_sums(standing)
+
+
+def _tell_progress(standing: Standing) -> None:
+    total = standing.week.total
+    if total.to_come and standing.last_run_at is not None:
+        each = ", ".join(f"{name} {one.to_come:,}" for name, one in standing.week.channels.items() if one.to_come)
+        say(f"Still to be planned: {each}; the last run is at {utc(standing.last_run_at)}")
+    if standing.closed_at is not None:
+        say(f"{'Nothing open' if total.to_come else 'Closed'} since {utc(standing.closed_at)}")
+    elif total.planned:
+        say("Not closed")
 
 
 def _cells(funnel: Funnel) -> list[str]:
@@ -183,6 +209,6 @@ def _tell_sums(standing: Standing) -> None:
         )
     elif standing.closed_at is not None and total.standing[weeks.OPEN]:
         say(
-            f"The numbers do not add up: the week was closed at {standing.closed_at}, and "
+            f"The numbers do not add up: the week was closed at {utc(standing.closed_at)}, and "
             f"{total.standing[weeks.OPEN]:,} are open"
         )

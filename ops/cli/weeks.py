@@ -36,6 +36,7 @@ class Funnel:
     """Deliveries of one channel, or of several together, by where they stand."""
 
     planned: int = 0
+    to_come: int = 0  # of schedules whose run for this week is still ahead
     standing: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)  # by reason
 
@@ -46,8 +47,9 @@ class Funnel:
 
     @property
     def percent_settled(self) -> float:
-        """How much of it is done, from 0 to 100; nothing planned is nothing left to do."""
-        return 100 * self.settled / self.planned if self.planned else 100.0
+        """How much of the week is done, from 0 to 100, of what is planned and of what is still to come."""
+        whole = self.planned + self.to_come
+        return 100 * self.settled / whole if whole else 100.0
 
     @property
     def adds_up(self) -> bool:
@@ -57,6 +59,7 @@ class Funnel:
     def add(self, other: Funnel) -> None:
         """Count another funnel's deliveries in."""
         self.planned += other.planned
+        self.to_come += other.to_come
         self.standing.update(other.standing)
         self.skipped.update(other.skipped)
 

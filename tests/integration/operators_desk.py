@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -82,6 +82,9 @@ class RegionAtHand(RegionDeployment):
     @property
     def functions(self) -> LambdaClient:
         return self.planner  # type: ignore[return-value]
+
+    def consumer_variables(self, channel: str) -> Mapping[str, str]:  # noqa: ARG002 - all of them write to everybody
+        return {}
 
 
 @dataclass

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from functions import names
+from functions.adapters.periods import DynamoPeriods
 from functions.adapters.traffic import DynamoTraffic
-from functions.core.customer import Consent
+from functions.core.customer import Consent, Obsolete
 from functions.core.delivery import Attempt, SkipReason, Status
 from functions.core.identity import Channel, Topic
 from functions.core.summary import SummaryNote
 from ops.cli.weeks import count_week
-from ops.deployment import RegionDeployment
+from ops.deployment import Deployment, RegionDeployment
 from tests.fakes.clock import SUNDAY_EVENING
 from tests.fakes.environment import CONTROL, CUSTOMERS
 from tests.fakes.examples import (
@@ -30,7 +33,7 @@ from tests.fakes.examples import (
     an_exhausted_delivery,
 )
 from tests.fakes.summaries import RECIPE
-from tests.integration.operators_desk import OUTPUTS, Desk, FakeLambda, a_second_region
+from tests.integration.operators_desk import OUTPUTS, Desk, FakeLambda, RegionAtHand, a_second_region
 from tests.integration.region import Clock, Functions, Region
 
 AN_HOUR = timedelta(hours=1)
@@ -100,27 +103,64 @@ def test_a_customer_who_cannot_be_planned_is_named_and_the_others_are_planned(de
     assert told.err == "digest: 1 customer could not be planned and stay due: c-bad\n"
 
 
-def test_a_dry_run_counts_by_channel_and_day_and_writes_nothing(desk: Desk) -> None:
+def test_a_dry_run_counts_by_region_channel_day_and_reason_to_skip_and_writes_nothing(desk: Desk) -> None:
+    withdrawn = {**a_profile().consent, (Topic.DIGEST, Channel.EMAIL): Consent.OPTED_OUT}
+    desk.us.add(a_profile("c-1"))
+    desk.us.add(a_profile("c-2", consent=withdrawn, suppressed={Channel.SMS: "stop"}))
     desk.us.schedule(
         a_digest_schedule("c-1"),
-        a_digest_schedule("c-2", channels=[Channel.EMAIL], next_run_at=SUNDAY_EVENING - 24 * AN_HOUR),
+        a_digest_schedule("c-2"),
+        a_digest_schedule("c-gone", channels=[Channel.EMAIL], next_run_at=SUNDAY_EVENING - 24 * AN_HOUR),
         a_digest_schedule("c-3", next_run_at=SUNDAY_EVENING + AN_HOUR),
     )
-    told = desk.digest("plan", "--region", "us", "--dry-run", "--json")
-    assert told.json == {
-        "data_region": "us",
+    told = desk.digest("plan", "--dry-run", "--json").json
+    assert told == {
         "until": "2026-11-29T20:00:00.000Z",
-        "schedules": 2,
-        "due": [
-            {"due_on": "2026-11-28", "channel": "email", "deliveries": 1},
-            {"due_on": "2026-11-29", "channel": "email", "deliveries": 1},
-            {"due_on": "2026-11-29", "channel": "sms", "deliveries": 1},
-        ],
+        "regions": {
+            "us": {
+                "schedules": 3,
+                "unreadable": [],
+                "due": [
+                    {"due_on": "2026-11-28", "channel": "email", "deliveries": 1, "skipped": {"inactive": 1}},
+                    {"due_on": "2026-11-29", "channel": "email", "deliveries": 2, "skipped": {"opted_out": 1}},
+                    {"due_on": "2026-11-29", "channel": "sms", "deliveries": 2, "skipped": {"suppressed": 1}},
+                ],
+            },
+            "eu": {"schedules": 0, "unreadable": [], "due": []},
+        },
     }
     assert not desk.planner.events
     assert not desk.us.deliveries()
     shown = desk.digest("plan", "--region", "us", "--dry-run", "--at", "2026-11-30T00:00:00Z").out
-    assert shown.startswith("5 deliveries of 3 schedules due in us by 2026-11-30 00:00:00 UTC; nothing was written")
+    assert shown.startswith(
+        "7 deliveries of 4 schedules due in us by 2026-11-30 00:00:00 UTC, 5 of them to be skipped; nothing was written"
+    )
+    assert "email skipped: inactive 2, opted_out 1" in shown
+
+
+def test_a_dry_run_knows_whom_a_staging_deployment_may_write_to(desk: Desk) -> None:
+    class Staging(RegionAtHand):
+        def consumer_variables(self, channel: str) -> Mapping[str, str]:
+            return {names.ENV_RECIPIENTS: '["qa@example.com"]' if channel == Channel.EMAIL else "null"}
+
+    desk.deployment = Deployment([Staging("us", "us-east-1", desk.planner)])
+    desk.us.add(a_profile())
+    desk.us.schedule(a_digest_schedule(), a_reminder(obsolete=Obsolete.PAID))
+    due = desk.digest("plan", "--dry-run", "--json").json["regions"]["us"]["due"]
+    assert {one["channel"]: one["skipped"] for one in due} == {
+        "email": {"not_on_allow_list": 1, "paid": 1},
+        "sms": {"paid": 1},
+    }
+
+
+def test_a_schedule_that_makes_no_sense_is_told_and_the_others_are_counted(desk: Desk) -> None:
+    desk.us.add(a_profile())
+    desk.us.schedule(a_digest_schedule())
+    row = desk.us.customer_row("c-417", "SCHEDULE#digest")
+    desk.us.put_raw(CUSTOMERS, {**row, "customer_id": "c-bad", "local_time": "soon"})
+    told = desk.digest("plan", "--region", "us", "--dry-run")
+    assert told.out.startswith("2 deliveries of 2 schedules due in us")
+    assert told.err == "digest: 1 schedule cannot be planned; import again: c-bad\n"
 
 
 # --- due --------------------------------------------------------------------------------------------------------------
@@ -163,6 +203,7 @@ def test_a_weeks_funnel_adds_up_by_region_channel_and_reason(desk: Desk) -> None
     us = told["regions"]["us"]
     assert us["channels"]["email"] == {
         "planned": 8,
+        "to_come": 0,
         "accepted": 1,
         "skipped": {"empty": 2},
         "expired": 1,
@@ -187,6 +228,33 @@ def test_the_first_lines_say_how_far_it_is_and_what_needs_somebody(desk: Desk) -
         "Needs somebody: 1 dead letter, 1 uncertain delivery",
     ]
     assert "email skipped: empty 2" in lines
+
+
+def test_a_week_is_not_done_before_its_last_customer_was_planned(desk: Desk) -> None:
+    desk.us.put_deliveries(a_delivery("c-1", status=Status.ACCEPTED, accepted_at=SUNDAY_EVENING))
+    DynamoPeriods(desk.us.dynamodb, CONTROL).open("2026-11-16", at=SUNDAY_EVENING)
+    DynamoPeriods(desk.us.dynamodb, CONTROL).close("2026-11-16", version=1, at=SUNDAY_EVENING)
+    desk.us.schedule(
+        a_digest_schedule("c-2", channels=[Channel.EMAIL]),  # due, and not planned yet
+        a_digest_schedule("c-3", next_run_at=SUNDAY_EVENING + 6 * AN_HOUR),  # still Sunday in New York
+        a_digest_schedule("c-4", next_run_at=SUNDAY_EVENING + 9 * AN_HOUR),  # Monday there: the week after
+        a_reminder("c-5"),
+    )
+    told = desk.digest("status", "--region", "us", "--json").json["regions"]["us"]
+    assert (told["planned"], told["to_come"], told["percent_complete"]) == (1, 3, 25.0)
+    assert (told["last_run_at"], told["closed_at"]) == ("2026-11-30T02:00:00.000Z", "2026-11-29T20:00:00.000Z")
+    lines = desk.digest("status", "--region", "us").out.splitlines()
+    assert lines[0].startswith("Week 2026-11-16 to 2026-11-22: 25.0 % done;")
+    assert "Still to be planned: email 2, sms 1; the last run is at 2026-11-30 02:00:00 UTC" in lines
+    assert "Nothing open since 2026-11-29 20:00:00 UTC" in lines
+
+
+def test_a_week_that_is_over_says_when_it_was_closed(desk: Desk) -> None:
+    desk.us.put_deliveries(a_delivery("c-1", status=Status.ACCEPTED, accepted_at=SUNDAY_EVENING))
+    assert "Not closed" in desk.digest("status", "--region", "us").out.splitlines()
+    DynamoPeriods(desk.us.dynamodb, CONTROL).open("2026-11-16", at=SUNDAY_EVENING)
+    DynamoPeriods(desk.us.dynamodb, CONTROL).close("2026-11-16", version=1, at=SUNDAY_EVENING)
+    assert "Closed since 2026-11-29 20:00:00 UTC" in desk.digest("status", "--region", "us").out.splitlines()
 
 
 def test_a_week_in_which_nothing_was_planned_says_so(desk: Desk) -> None:
