@@ -128,6 +128,9 @@ class Reconciler:
 
     def _close_periods(self, open_periods: Mapping[str, int], report: Sweep) -> None:
         for period, version in open_periods.items():
+            # What this very sweep saw open is open, whatever an index says that may be behind.
+            if period in report.periods_seen_open:
+                continue
             if not self.ledger.has_open(period) and self.periods.close(period, version=version, at=self.clock()):
                 report.closed_periods.append(period)
 

@@ -99,6 +99,7 @@ def test_a_week_is_closed_when_its_last_delivery_has_ended(
     functions.planner.handler(wake_up, FakeLambdaContext(clock, timeout=timedelta(minutes=4)))
     assert sweep()["closed_periods"] == []
     clock.advance(EXPIRES_AFTER)
+    assert sweep()["closed_periods"] == []  # this sweep has ended it, and the next one finds none open
     assert sweep()["closed_periods"] == ["2026-11-16"]
     assert sweep()["closed_periods"] == []
 
