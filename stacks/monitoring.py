@@ -79,7 +79,7 @@ class Monitoring(Construct):
         alarm = guard.metric.create_alarm(
             self,
             guard.alarm_id,
-            alarm_description=guard.description,
+            alarm_description=f"{guard.description} Runbook: docs/runbooks/{guard.runbook}.md",
             comparison_operator=guard.comparison,
             threshold=guard.threshold,
             evaluation_periods=guard.periods,
@@ -179,6 +179,7 @@ class Guard:
     alarm_id: str
     what: str
     description: str
+    runbook: str  # page in docs/runbooks: what to look at, what to do, what not to do
     metric: cloudwatch.Metric
     threshold: float = 1
     periods: int = 1
@@ -194,14 +195,15 @@ def _channel_guards(name: str, channel: Channel, deployment: Deployment) -> list
         Guard(
             f"{title}DeadLetters",
             "dead letters",
-            f"Messages wait in the dead-letter queue {where}: see why, mend it, redrive them: "
-            "docs/runbooks/dead-letters.md",
+            f"Messages wait in the dead-letter queue {where}: see why, mend it, redrive them.",
+            "dead-letters",
             _waiting(channel.dead_letters),
         ),
         Guard(
             f"{title}OldestMessage",
             "age of the oldest message, s",
             f"The oldest message {where} has waited for {late_s} s, a quarter of the time until its delivery expires.",
+            "behind",
             _oldest(channel.queue),
             threshold=late_s,
         ),
@@ -209,6 +211,7 @@ def _channel_guards(name: str, channel: Channel, deployment: Deployment) -> list
             f"{title}Errors",
             "errors",
             f"The consumer {where} fails as a whole, in two periods running: whole batches come back.",
+            "functions",
             _errors(consumer),
             periods=2,
         ),
@@ -216,6 +219,7 @@ def _channel_guards(name: str, channel: Channel, deployment: Deployment) -> list
             f"{title}Throttles",
             "throttles",
             f"Lambda throttles the consumer {where}: messages nobody looked at use up their receives.",
+            "functions",
             _throttles(consumer),
         ),
         *([] if channel.worker is None else _worker_guards(title, where, channel.worker.function.function)),
@@ -230,6 +234,7 @@ def _worker_guards(title: str, where: str, worker: lambda_.Function) -> list[Gua
             "jobs answered with 5xx",
             f"The worker {where} has answered jobs with 5xx for 15 minutes: its log says whether the provider is to "
             "blame (delivery.attempted) or we are (message.failed, job.no_secret).",
+            "functions",
             _faults_at_url(worker),
             periods=3,
         ),
@@ -237,6 +242,7 @@ def _worker_guards(title: str, where: str, worker: lambda_.Function) -> list[Gua
             f"{title}WorkerErrors",
             "worker errors",
             f"The worker {where} dies in its requests, in two periods running.",
+            "functions",
             _errors(worker),
             periods=2,
         ),
@@ -245,6 +251,7 @@ def _worker_guards(title: str, where: str, worker: lambda_.Function) -> list[Gua
             "worker throttles",
             f"Jobs come faster to the worker {where} than its concurrency allows, for 15 minutes: have the HTTP queue "
             "push fewer at once.",
+            "functions",
             _throttles(worker),
             periods=3,
         ),
@@ -258,6 +265,7 @@ def _planner_guards(planner: Planner, deployment: Deployment) -> list[Guard]:
             "PlannerSilent",
             "runs in an interval",
             f"The planner {where} has not finished a run for three of its intervals: nothing that is due gets planned.",
+            "wake-ups",
             _planner_runs(deployment),
             periods=3,
             missing=_QUIET_IS_AN_ALARM,
@@ -276,6 +284,7 @@ def _reconciler_guards(recovery: Recovery, deployment: Deployment) -> list[Guard
             "ReconcilerSilent",
             "invocations in an interval",
             f"The reconciler {where} was not invoked for five of its intervals: what was left behind stays behind.",
+            "wake-ups",
             function.metric_invocations(period=interval),
             periods=5,
             missing=_QUIET_IS_AN_ALARM,
@@ -292,6 +301,7 @@ def _receipt_guards(receipts: Receipts, deployment: Deployment) -> list[Guard]:
             "ReceiptsParked",
             "parked events",
             f"Events {where} belong to no delivery that is known, or cannot be read: see which, then redrive or purge.",
+            "receipts-parked",
             _waiting(receipts.dead_letters),
         ),
         *_function_guards("Receipts", f"The receipts function {where}", receipts.function.function),
@@ -310,6 +320,7 @@ def _unsubscribe_guards(unsubscribe: Unsubscribe, deployment: Deployment) -> lis
             "UnsubscribeFaults",
             "requests answered with 5xx",
             f"The unsubscribe page {where} fails: people cannot leave, which the law gives them the right to.",
+            "functions",
             _faults_at_url(page),
         ),
         *_function_guards("Unsubscribe", f"The unsubscribe page {where}", page),
@@ -323,12 +334,14 @@ def _inbound_guards(inbound: Inbound, deployment: Deployment) -> list[Guard]:
             "InboundDeadLetters",
             "dead letters",
             f"Texts from customers {where} could not be worked on. There may be a STOP among them: act on it today.",
+            "texts",
             _waiting(inbound.dead_letters),
         ),
         Guard(
             "InboundOldestMessage",
             "age of the oldest text, s",
             f"A text from a customer {where} has waited for an hour. If it says STOP, texts still go out.",
+            "texts",
             _oldest(inbound.queue),
             threshold=3600,
         ),
@@ -344,15 +357,15 @@ def _delivery_guards(deployment: Deployment) -> list[Guard]:
         Guard(
             "ChannelHalted",
             "channels halted",
-            f"A channel {where} is halted: nothing of it is sent, nothing is lost. Mend the cause, then resume it: "
-            "docs/runbooks/channel-halted.md",
+            f"A channel {where} is halted: nothing of it is sent, nothing is lost. Mend the cause, then resume it.",
+            "channel-halted",
             _own_metric(names.METRIC_CHANNELS_HALTED, deployment, sweep_s, "Maximum"),
         ),
         Guard(
             "Uncertain",
             "uncertain deliveries",
-            f"Deliveries {where} may have been sent; nobody knows. They wait for the provider's word or a person's: "
-            "docs/runbooks/uncertain.md",
+            f"Deliveries {where} may have been sent; nobody knows. They wait for the provider's word or a person's.",
+            "uncertain",
             _own_metric(names.METRIC_UNCERTAIN_ROWS, deployment, sweep_s, "Maximum"),
             periods=max(3, 900 // sweep_s),  # those that a look-up settles are settled by then
         ),
@@ -360,6 +373,7 @@ def _delivery_guards(deployment: Deployment) -> list[Guard]:
             "OldestDue",
             "age of the oldest due delivery, s",
             f"A delivery {where} has been due for longer than a quarter of the time until it expires.",
+            "behind",
             _own_metric(names.METRIC_OLDEST_DUE_AGE, deployment, sweep_s, "Maximum"),
             threshold=deployment.region.backlog_alarm_s,
         ),
@@ -367,6 +381,7 @@ def _delivery_guards(deployment: Deployment) -> list[Guard]:
             "NotEnqueued",
             "ids that SQS did not take",
             f"SQS takes nothing from the reconciler {where}, in three sweeps running: deliveries stay planned.",
+            "behind",
             _own_metric(names.METRIC_NOT_ENQUEUED, deployment, sweep_s),
             periods=3,
         ),
@@ -381,12 +396,14 @@ def _wakeup_guards(title: str, where: str, function: lambda_.Function, wakeup: W
             f"{title}Undelivered",
             "not handed over",
             f"{who}: its schedule could not hand over an invocation; the message in the queue says why.",
+            "wake-ups",
             _waiting(wakeup.undelivered),
         ),
         Guard(
             f"{title}Failed",
             "failed for good",
             f"{who}: an invocation failed each time it was tried; the message in the queue says why.",
+            "wake-ups",
             _waiting(wakeup.failed),
         ),
     ]
@@ -394,8 +411,15 @@ def _wakeup_guards(title: str, where: str, function: lambda_.Function, wakeup: W
 
 def _function_guards(title: str, who: str, function: lambda_.Function) -> list[Guard]:
     return [
-        Guard(f"{title}Errors", "errors", f"{who} fails, in two periods running.", _errors(function), periods=2),
-        Guard(f"{title}Throttles", "throttles", f"{who} is throttled by Lambda.", _throttles(function)),
+        Guard(
+            f"{title}Errors",
+            "errors",
+            f"{who} fails, in two periods running.",
+            "functions",
+            _errors(function),
+            periods=2,
+        ),
+        Guard(f"{title}Throttles", "throttles", f"{who} is throttled by Lambda.", "functions", _throttles(function)),
     ]
 
 

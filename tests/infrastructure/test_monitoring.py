@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from functions import names
 from tests.infrastructure.templates import Template
 
+ROOT = Path(__file__).parents[2]
 ALARM = "AWS::CloudWatch::Alarm"
 HEARTBEATS = {names.METRIC_PLANNER_RUNS, "Invocations"}
 
@@ -32,6 +35,15 @@ def test_every_alarm_says_what_is_wrong_and_is_heard(template: Template) -> None
         assert f"data region {template.data_region}" in alarm["AlarmDescription"]
         assert alarm["AlarmActions"] == [topic]
         assert alarm["OKActions"] == [topic]
+
+
+def test_every_alarm_names_a_runbook_that_is_there_and_knows_it(template: Template) -> None:
+    for logical_id, alarm in template.properties(ALARM).items():
+        named = re.search(r"Runbook: (docs/runbooks/[a-z-]+\.md)$", alarm["AlarmDescription"])
+        assert named is not None, logical_id
+        runbook = (ROOT / named[1]).read_text(encoding="utf-8")
+        kinds = re.findall(r"`(?:\.\.\.)?([A-Za-z]+)`", runbook)
+        assert any(kind in logical_id for kind in kinds), f"{named[1]} does not speak of {logical_id}"
 
 
 def test_an_idle_week_raises_no_alarm_and_a_silent_planner_does(template: Template) -> None:
