@@ -90,6 +90,7 @@ def _about(event: ReceiptEvent, reception: Reception) -> dict[str, Any]:
         "code": event.code,
         "row_reference": row.provider_reference if row is not None and reception.second_send else None,
         "suppressed": reception.suppressed,
+        "lifted": reception.lifted,
         "confirmed": reception.confirmed or None,
     }
     return {name: str(value) for name, value in about.items() if value is not None}

@@ -10,10 +10,10 @@ from functions.adapters.items import to_item
 from functions.core.customer import PROFILE
 from functions.core.identity import DeliveryId
 from functions.core.instants import from_text, to_text
-from functions.core.receipts import lighter_than
+from functions.core.receipts import SoftBounce, lighter_than
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
     from datetime import datetime
 
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -55,17 +55,27 @@ class DynamoSuppressions:
             {":at": to_text(at)},
         )
 
-    def note_soft_bounce(self, delivery_id: DeliveryId, *, at: datetime, since: datetime) -> Mapping[str, datetime]:
+    def withdraw(self, customer_id: str, channel: Channel, cause: SuppressionCause) -> bool:
+        """Take a suppression back whose ground has gone."""
+        return self._write(
+            customer_id,
+            "REMOVE #suppressed.#channel",
+            f"{_IS_A_PROFILE} AND #suppressed.#channel.#cause = :cause",
+            _attribute_names(channel, "suppressed", "channel", "cause", "locale"),
+            {":cause": str(cause)},
+        )
+
+    def note_soft_bounce(self, delivery_id: DeliveryId, *, at: datetime, since: datetime) -> Collection[SoftBounce]:
         """Add to the set of the channel's bounces; those that are too old to count leave it by and by."""
         entry = f"{to_text(at)}{_SEPARATOR}{delivery_id}"
         held = self._change_bounces("ADD", delivery_id, [entry], unless_cleared_since=at)
         expired = [one for one in held if one < to_text(since)]
         if expired:
             self._change_bounces("DELETE", delivery_id, expired)
-        return _by_delivery(one for one in held if one not in expired)
+        return _read(one for one in held if one not in expired)
 
-    def forget_soft_bounce(self, delivery_id: DeliveryId) -> None:
-        """Take a delivery's bounce out of the set."""
+    def forget_soft_bounces(self, delivery_id: DeliveryId) -> Collection[SoftBounce]:
+        """Take a delivery's bounces out of the set."""
         answer = self._client.get_item(
             TableName=self._table,
             Key=_key(delivery_id.customer_id),
@@ -77,6 +87,7 @@ class DynamoSuppressions:
         of_delivery = [one for one in held if one.endswith(f"{_SEPARATOR}{delivery_id}")]
         if of_delivery:
             self._change_bounces("DELETE", delivery_id, of_delivery)
+        return _read(one for one in held if one not in of_delivery)
 
     def _add_to_suppressed(
         self, customer_id: str, channel: Channel, cause: SuppressionCause, entry: Mapping[str, str]
@@ -167,7 +178,6 @@ def _bounces(item: Mapping[str, Any], channel: Channel) -> list[str]:
     return held
 
 
-def _by_delivery(entries: Iterable[str]) -> dict[str, datetime]:
-    """Return the latest time of each delivery; entries begin with theirs, so that order as text is order in time."""
-    pairs = (entry.partition(_SEPARATOR) for entry in sorted(entries))
-    return {delivery_id: from_text(at) for at, _, delivery_id in pairs}
+def _read(entries: Iterable[str]) -> list[SoftBounce]:
+    pairs = (entry.partition(_SEPARATOR) for entry in entries)
+    return [SoftBounce(from_text(at), delivery_id) for at, _, delivery_id in pairs]

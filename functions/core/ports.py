@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import date
 
     from functions.core.bounce_brake import Tally
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from functions.core.identity import Channel, DeliveryId
     from functions.core.outcome import Guarantee, Outcome, Sighting
     from functions.core.planning import SchedulePlan
-    from functions.core.receipts import SuppressionCause
+    from functions.core.receipts import SoftBounce, SuppressionCause
     from functions.core.summary import Answer, Prompt, Summary, SummaryNote
     from functions.core.webhook_endpoint import Health, SigningSecret, WebhookEndpoint
 
@@ -161,6 +161,26 @@ class Customers(Protocol):
         ...
 
 
+class PlannedDays(Protocol):
+    """How many schedules were planned on each UTC day, and until when more than usual may be."""
+
+    def planned(self, day: date) -> int:
+        """Return a day's number; 0 for one that nobody knows of."""
+        ...
+
+    def add(self, day: date, schedules: int, *, at_most: int | None) -> bool:
+        """Add to a day's number; False, and nothing added, if it would become more than `at_most`."""
+        ...
+
+    def approved_until(self) -> datetime | None:
+        """Until when an operator lets more than usual be planned; None if nobody ever did."""
+        ...
+
+    def approve(self, until: datetime) -> None:
+        """Let more than usual be planned until then; a time that has passed takes it back."""
+        ...
+
+
 class ReceiptTallies(Protocol):
     """How many deliveries of a channel arrived and came back, by UTC day."""
 
@@ -187,12 +207,16 @@ class Suppressions(Protocol):
         """Lift a suppression on a person's word; what happened before then no longer counts. False if there is none."""
         ...
 
-    def note_soft_bounce(self, delivery_id: DeliveryId, *, at: datetime, since: datetime) -> Mapping[str, datetime]:
-        """Remember a soft bounce; return all of the channel that are not older than `since`, by delivery."""
+    def withdraw(self, customer_id: str, channel: Channel, cause: SuppressionCause) -> bool:
+        """Take a suppression back whose ground has gone. False if the channel is not suppressed for just that."""
         ...
 
-    def forget_soft_bounce(self, delivery_id: DeliveryId) -> None:
-        """Forget a soft bounce of a delivery that came to something else."""
+    def note_soft_bounce(self, delivery_id: DeliveryId, *, at: datetime, since: datetime) -> Collection[SoftBounce]:
+        """Remember a soft bounce, and those of the channel that are not older than `since`; return them."""
+        ...
+
+    def forget_soft_bounces(self, delivery_id: DeliveryId) -> Collection[SoftBounce]:
+        """Forget the soft bounces of a delivery that came to something else; return those that are left."""
         ...
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
 from math import ceil
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from functions.core.backoff import AT_ONCE
 from functions.core.delivery import Delivery, Receipt, ReceiptState, Status, may_become
@@ -100,6 +100,13 @@ def _weight(receipt: Receipt) -> tuple[int, float, str]:
     return PRECEDENCE.index(receipt.state), -receipt.at.timestamp(), receipt.code
 
 
+class SoftBounce(NamedTuple):
+    """A delivery that did not arrive for now."""
+
+    at: datetime
+    delivery_id: str
+
+
 @dataclass(frozen=True, slots=True)
 class SuppressionRule:
     """When soft bounces are as good as a hard one: so many deliveries of a channel, within so long."""
@@ -107,9 +114,12 @@ class SuppressionRule:
     soft_bounces: int
     within: timedelta
 
-    def is_met(self, bounces: Mapping[str, datetime]) -> bool:
-        """Whether these soft bounces, by delivery and none of them too old, are enough."""
-        return len(bounces) >= self.soft_bounces
+    def is_met(self, bounces: Collection[SoftBounce]) -> bool:
+        """Whether enough deliveries bounced close enough together, whichever of them was heard of last."""
+        return any(self._ending_with(last, bounces) >= self.soft_bounces for last in bounces)
+
+    def _ending_with(self, last: SoftBounce, bounces: Collection[SoftBounce]) -> int:
+        return len({one.delivery_id for one in bounces if last.at - self.within <= one.at <= last.at})
 
 
 CAUSED_BY: Final[Mapping[ReceiptState, SuppressionCause]] = {
@@ -143,6 +153,7 @@ class Reception:
     confirmed: bool = False  # it settled a row that was in doubt or still open
     second_send: bool = False  # it is about another message than the one that the row knows
     suppressed: SuppressionCause | None = None
+    lifted: SuppressionCause | None = None  # a suppression that it took the ground from
 
     @property
     def done(self) -> bool:
@@ -175,6 +186,7 @@ class Receiver:
             if row is None or held_up is not None:
                 return held_up or Reception(Note.UNKNOWN)
             after = receipted(row, event)
+            lifted = self._count_soft_bounces_less(row, after)
             cause = self._suppress(row, after, event)
             if self.ledger.write(row, after):
                 return Reception(
@@ -183,6 +195,7 @@ class Receiver:
                     confirmed=after.status is not row.status,
                     second_send=_is_another_send(row, event),
                     suppressed=cause,
+                    lifted=lifted,
                 )
         return Reception(Note.CONTENDED, 1)
 
@@ -204,7 +217,7 @@ class Receiver:
     def _suppress(self, row: Delivery, after: Delivery, event: ReceiptEvent) -> SuppressionCause | None:
         """Do what the event means for the address; return the cause if it is suppressed by it."""
         cause = None if event.state is None else CAUSED_BY.get(event.state)
-        if cause is None and self._too_many_soft_bounces(row, after, event):
+        if cause is None and self._too_many_soft_bounces(after, event):
             cause = SuppressionCause.SOFT_BOUNCES
         if cause is None:
             return None
@@ -213,13 +226,22 @@ class Receiver:
         )
         return cause if took else None
 
-    def _too_many_soft_bounces(self, row: Delivery, after: Delivery, event: ReceiptEvent) -> bool:
-        if _state(after) is event.state is ReceiptState.SOFT_BOUNCED:
-            since = event.at - self.rule.within
-            return self.rule.is_met(self.suppressions.note_soft_bounce(row.delivery_id, at=event.at, since=since))
-        if _state(row) is ReceiptState.SOFT_BOUNCED is not _state(after):
-            self.suppressions.forget_soft_bounce(row.delivery_id)  # it arrived after all, or did worse
-        return False
+    def _too_many_soft_bounces(self, after: Delivery, event: ReceiptEvent) -> bool:
+        if not _state(after) is event.state is ReceiptState.SOFT_BOUNCED:
+            return False
+        # Kept for twice as long as it counts, so that an event which is late by that much finds those around it.
+        since = event.at - 2 * self.rule.within
+        return self.rule.is_met(self.suppressions.note_soft_bounce(after.delivery_id, at=event.at, since=since))
+
+    def _count_soft_bounces_less(self, row: Delivery, after: Delivery) -> SuppressionCause | None:
+        """Forget the soft bounces of a delivery that came to something else, and what followed from them."""
+        if not _state(row) is ReceiptState.SOFT_BOUNCED is not _state(after):
+            return None
+        if self.rule.is_met(self.suppressions.forget_soft_bounces(row.delivery_id)):
+            return None
+        cause = SuppressionCause.SOFT_BOUNCES
+        lifted = self.suppressions.withdraw(row.delivery_id.customer_id, row.delivery_id.channel, cause)
+        return cause if lifted else None
 
 
 def receipted(row: Delivery, event: ReceiptEvent) -> Delivery:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from functions.core.identity import Channel, DeliveryId, Topic
 from functions.core.opt_out_memory import Memory
-from functions.core.receipts import SuppressionCause
+from functions.core.receipts import SoftBounce, SuppressionCause
 from functions.core.unsubscribe_token import Subscription
 
 
@@ -65,8 +65,11 @@ class InMemorySuppressions:
     def clear(self, customer_id: str, channel: Channel, *, at: datetime) -> bool:  # noqa: ARG002
         return self.held.pop((customer_id, channel), None) is not None
 
-    def note_soft_bounce(self, delivery_id: DeliveryId, *, at: datetime, since: datetime) -> Mapping[str, datetime]:
+    def withdraw(self, customer_id: str, channel: Channel, cause: SuppressionCause) -> bool:
         raise NotImplementedError
 
-    def forget_soft_bounce(self, delivery_id: DeliveryId) -> None:
+    def note_soft_bounce(self, delivery_id: DeliveryId, *, at: datetime, since: datetime) -> Collection[SoftBounce]:
+        raise NotImplementedError
+
+    def forget_soft_bounces(self, delivery_id: DeliveryId) -> Collection[SoftBounce]:
         raise NotImplementedError

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 
 from functions.core.identity import Channel, DeliveryId
-from functions.core.receipts import SuppressionCause, lighter_than
+from functions.core.receipts import SoftBounce, SuppressionCause, lighter_than
 from tests.fakes.customers import InMemoryCustomers
 
 
@@ -17,7 +17,7 @@ class InMemorySuppressions:
     def __init__(self, customers: InMemoryCustomers) -> None:
         self.customers = customers
         self.cleared: dict[tuple[str, Channel], datetime] = {}
-        self.bounces: dict[tuple[str, Channel], set[tuple[datetime, str]]] = {}
+        self.bounces: dict[tuple[str, Channel], set[SoftBounce]] = {}
 
     def suppress(
         self,
@@ -47,17 +47,26 @@ class InMemorySuppressions:
         self.bounces.pop((customer_id, channel), None)
         return True
 
-    def note_soft_bounce(self, delivery_id: DeliveryId, *, at: datetime, since: datetime) -> Mapping[str, datetime]:
+    def withdraw(self, customer_id: str, channel: Channel, cause: SuppressionCause) -> bool:
+        profile = self.customers.profiles.get(customer_id)
+        if profile is None or profile.suppressed.get(channel) != cause:
+            return False
+        others = {one: held for one, held in profile.suppressed.items() if one is not channel}
+        self.customers.add(replace(profile, suppressed=others))
+        return True
+
+    def note_soft_bounce(self, delivery_id: DeliveryId, *, at: datetime, since: datetime) -> Collection[SoftBounce]:
         key = (delivery_id.customer_id, delivery_id.channel)
         if delivery_id.customer_id not in self.customers.profiles or self._is_cleared(*key, at):
-            return {}
-        held = {one for one in {*self.bounces.get(key, set()), (at, str(delivery_id))} if one[0] >= since}
-        self.bounces[key] = held
-        return {name: when for when, name in sorted(held)}
+            return set()
+        noted = {*self.bounces.get(key, set()), SoftBounce(at, str(delivery_id))}
+        self.bounces[key] = {one for one in noted if one.at >= since}
+        return self.bounces[key]
 
-    def forget_soft_bounce(self, delivery_id: DeliveryId) -> None:
+    def forget_soft_bounces(self, delivery_id: DeliveryId) -> Collection[SoftBounce]:
         key = (delivery_id.customer_id, delivery_id.channel)
-        self.bounces[key] = {one for one in self.bounces.get(key, set()) if one[1] != str(delivery_id)}
+        self.bounces[key] = {one for one in self.bounces.get(key, set()) if one.delivery_id != str(delivery_id)}
+        return self.bounces[key]
 
     def _is_cleared(self, customer_id: str, channel: Channel, at: datetime) -> bool:
         cleared = self.cleared.get((customer_id, channel))

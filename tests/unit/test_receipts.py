@@ -42,6 +42,7 @@ SENT, DELAYED, DELIVERED = ReceiptState.SENT, ReceiptState.DELAYED, ReceiptState
 SOFT, BOUNCED, COMPLAINED = ReceiptState.SOFT_BOUNCED, ReceiptState.BOUNCED, ReceiptState.COMPLAINED
 FAILED = ReceiptState.FAILED
 REFERENCE = "ses-1"
+A_DAY = timedelta(days=1)
 
 
 def an_event(
@@ -149,7 +150,8 @@ def test_the_same_events_in_any_order_leave_the_same_row_and_the_same_profile(st
         world.ledger.put(row)
         assert {one.note for one in world.receive(*order)} == {Note.TAKEN}
         end = world.row(row)
-        ends.add((end, tuple(world.suppressed.items()), tuple(world.suppressions.bounces.get((CUSTOMER, channel), ()))))
+        bounces = world.suppressions.bounces.get((CUSTOMER, channel), set())
+        ends.add((end, tuple(world.suppressed.items()), frozenset(bounces)))
     ((end, _, _),) = ends
     assert end.receipt is not None
     assert end.receipt.state is ENDS[story]
@@ -408,6 +410,78 @@ def test_a_soft_bounce_that_arrived_after_all_does_not_count(world: World) -> No
     world.receive(an_event(DELIVERED, delivery_id=rows[0].delivery_id, at=SUNDAY_EVENING + timedelta(minutes=1)))
     soft_bounces(world, rows[2:])
     assert world.suppressed == {}
+
+
+def test_soft_bounces_whose_deliveries_arrived_after_all_suppress_no_more(world: World) -> None:
+    rows = weekly(3)
+    soft_bounces(world, rows, apart=timedelta(minutes=1))
+    assert world.suppressed == {Channel.EMAIL: "soft_bounces"}
+    (reception,) = world.receive(an_event(DELIVERED, delivery_id=rows[0].delivery_id, at=SUNDAY_EVENING + A_DAY))
+    assert (reception.lifted, world.suppressed) == (SuppressionCause.SOFT_BOUNCES, {})
+
+
+def test_enough_other_soft_bounces_keep_a_channel_suppressed(world: World) -> None:
+    rows = weekly(4)
+    soft_bounces(world, rows)
+    (reception,) = world.receive(an_event(DELIVERED, delivery_id=rows[3].delivery_id, at=SUNDAY_EVENING + 30 * A_DAY))
+    assert (reception.lifted, world.suppressed) == (None, {Channel.EMAIL: "soft_bounces"})
+
+
+# What is heard of several deliveries of one customer, by their number, and how the channel ends.
+HEARD: dict[str, tuple[Sequence[tuple[int, ReceiptState, timedelta]], str | None]] = {
+    "close together": ([(0, SOFT, 0 * A_DAY), (1, SOFT, 30 * A_DAY), (2, SOFT, 60 * A_DAY)], "soft_bounces"),
+    "too far apart": ([(0, SOFT, 0 * A_DAY), (1, SOFT, 31 * A_DAY), (2, SOFT, 62 * A_DAY)], None),
+    "three of four": (
+        [(0, SOFT, 0 * A_DAY), (1, SOFT, 50 * A_DAY), (2, SOFT, 60 * A_DAY), (3, SOFT, 100 * A_DAY)],
+        "soft_bounces",
+    ),
+    "long past": (
+        [(0, SOFT, 0 * A_DAY), (1, SOFT, 1 * A_DAY), (2, SOFT, 2 * A_DAY), (3, SOFT, 62 * A_DAY)],
+        "soft_bounces",
+    ),
+    "one arrived": (
+        [(0, SOFT, 0 * A_DAY), (1, SOFT, 1 * A_DAY), (2, SOFT, 2 * A_DAY), (0, DELIVERED, 3 * A_DAY)],
+        None,
+    ),
+    "one bounced for good": (
+        [(0, SOFT, 0 * A_DAY), (1, SOFT, 1 * A_DAY), (2, SOFT, 2 * A_DAY), (0, BOUNCED, 3 * A_DAY)],
+        "hard_bounce",
+    ),
+    "one twice": (
+        [(0, SOFT, 0 * A_DAY), (0, SOFT, 1 * A_DAY), (1, SOFT, 2 * A_DAY), (1, SOFT, 3 * A_DAY)],
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("heard", HEARD)
+def test_what_is_heard_of_several_deliveries_ends_the_same_in_any_order(heard: str) -> None:
+    happenings, cause = HEARD[heard]
+    expected = {} if cause is None else {Channel.EMAIL: cause}
+    for order in permutations(happenings):
+        assert after_hearing(order).suppressed == expected
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.just(SOFT), st.integers(0, 60)), min_size=3, max_size=5),
+    st.lists(st.tuples(st.integers(0, 3), st.sampled_from([DELIVERED, BOUNCED, COMPLAINED]), st.integers(0, 60))),
+    st.data(),
+)
+def test_all_deliveries_of_a_customer_end_the_same_whatever_is_heard_of_first(
+    soft: list[tuple[int, ReceiptState, int]], others: list[tuple[int, ReceiptState, int]], data: st.DataObject
+) -> None:
+    happenings = [(number, state, days * A_DAY) for number, state, days in soft + others[:2]]
+    one, other = after_hearing(happenings), after_hearing(data.draw(st.permutations(happenings)))
+    assert (one.suppressed, one.ledger.rows) == (other.suppressed, other.ledger.rows)
+
+
+def after_hearing(happenings: Sequence[tuple[int, ReceiptState, timedelta]]) -> World:
+    world, rows = World(), weekly(4)
+    world.ledger.put(*rows)
+    for number, state, after in happenings:
+        at = SUNDAY_EVENING + after
+        world.receive(an_event(state, delivery_id=rows[number].delivery_id, at=at, event_id=f"{number} {state} {at}"))
+    return world
 
 
 def test_an_old_bounce_that_comes_late_does_not_undo_what_a_person_lifted(world: World) -> None:
