@@ -31,7 +31,7 @@ ChannelOption: TypeAlias = Annotated[
 ]
 ClassOption: TypeAlias = Annotated[
     FailureClass | None,
-    typer.Option("--class", help="Only these: what failed too often, or what was refused.", show_default=False),
+    typer.Option("--class", help="Only these: refused as they are, or failed once too often.", show_default=False),
 ]
 WeekOption: TypeAlias = Annotated[
     str | None,

@@ -34,7 +34,7 @@ def redrive(  # noqa: PLR0913, PLR0917 - one for each option
     delivery_id: Annotated[
         str | None,
         typer.Argument(
-            metavar="[DELIVERY_ID]", help="One delivery; else all that the options name.", show_default=False
+            metavar="DELIVERY_ID", help="One delivery; else all that the options name.", show_default=False
         ),
     ] = None,
     channel: ChannelOption = None,

@@ -32,10 +32,11 @@ from functions.core.message import DeliveryMessage
 from functions.core.outcome import Outcome, OutcomeClass
 from functions.core.planning import PlanningRules, SchedulePlan
 from functions.core.ports import Claim, EnqueueReceipt, PlanReceipt
-from functions.core.settlement import confirmed
+from functions.core.settlement import confirmed, refuted
 from functions.core.traffic import Lane
 from functions.planner.planner import Planner
 from functions.reconciler.reconciler import ChannelRules, Reconciler
+from ops.redrive import Redrive, Redriven
 from tests.fakes.clock import SUNDAY_EVENING
 from tests.fakes.customers import InMemoryCustomers
 from tests.fakes.examples import EVERYTHING_WANTED, SITE_URL, a_digest_schedule, a_profile, an_activity
@@ -289,12 +290,20 @@ class Deliveries(RuleBasedStateMachine):
     def time_passes(self, by: timedelta) -> None:
         self.move_to(self.now + by)
 
-    @rule(act=st.sampled_from(["purge", "redrive", "redrive", "close", "halt", "resume", "resume"]))
+    @rule(
+        act=st.sampled_from(
+            ["purge", "redrive", "redrive", "redrive rows", "settle", "close", "halt", "resume", "resume"]
+        )
+    )
     def the_operator_acts(self, act: str) -> None:
         if act == "purge":
             self.letters.waiting.clear()
         elif act == "redrive":
             self.letters.redrive()
+        elif act == "redrive rows":
+            self._run(self._redrive_rows)
+        elif act == "settle":
+            self._settle_what_is_in_doubt()
         elif act == "close":
             self.traffic.close(EMAIL, until=self.now + timedelta(minutes=7), cause="operator")
         elif act == "halt":
@@ -523,6 +532,20 @@ class Deliveries(RuleBasedStateMachine):
             self._hear()
         elif who == "stall":
             self.move_to(self.now + timedelta(seconds=15))
+
+    def _redrive_rows(self) -> None:
+        rows = [row for row in self.ledger.rows.values() if row.status is Status.DEAD_LETTER]
+        Redrive(self.ledger, self.letters, self.clock, lambda _: None, rate_per_second=10).run(rows, Redriven())
+
+    def _settle_what_is_in_doubt(self) -> None:
+        """By what the provider really did, which the operator finds out in an hour."""
+        for delivery_id, row in list(self.ledger.rows.items()):
+            since = row.in_doubt_since or row.claimed_at
+            if row.status is not Status.UNCERTAIN or since is None or since + timedelta(hours=1) > self.now:
+                continue
+            sent = self.carrier.operations[delivery_id]
+            reference = self.carrier.keys[delivery_id].reference if sent else None
+            self.ledger.write(row, confirmed(row, reference, at=self.now) if sent else refuted(row, at=self.now))
 
     def _opt_out(self, customer_id: str) -> None:
         nothing = {**EVERYTHING_WANTED, (Topic.DIGEST, EMAIL): Consent.OPTED_OUT}
