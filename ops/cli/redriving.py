@@ -33,9 +33,7 @@ def redrive(  # noqa: PLR0913, PLR0917 - one for each option
     region: OneRegionOption,
     delivery_id: Annotated[
         str | None,
-        typer.Argument(
-            metavar="DELIVERY_ID", help="One delivery; else all that the options name.", show_default=False
-        ),
+        typer.Argument(metavar="DELIVERY_ID", help="One delivery; else all that the options name.", show_default=False),
     ] = None,
     channel: ChannelOption = None,
     failure_class: ClassOption = None,
