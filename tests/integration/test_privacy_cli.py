@@ -14,12 +14,22 @@ import typer
 from botocore.exceptions import ClientError, ConnectionClosedError
 
 from functions.core.delivery import Status
-from functions.core.identity import Channel
+from functions.core.identity import Channel, Topic
+from functions.core.keyring import KeyRing
+from functions.core.unsubscribe_token import Subscription, write_token
 from ops.cli.app import app
 from ops.deployment import Deployment
 from ops.imports import activity, customers, reminders
 from ops.imports.lines import Columns
-from tests.fakes.environment import ENVIRONMENT, channel_environment, dead_letter_url, unsubscribe_environment
+from tests.fakes.clock import SUNDAY_EVENING
+from tests.fakes.environment import (
+    ENVIRONMENT,
+    KEY_RINGS,
+    UNSUBSCRIBE_KEYS,
+    channel_environment,
+    dead_letter_url,
+    unsubscribe_environment,
+)
 from tests.fakes.examples import (
     AN_ENDPOINT,
     CUSTOMER,
@@ -46,6 +56,7 @@ SHOWN: Final = {
     "webhooks secret": {"canary", "whsec_"},
     "activity import": {"11.77"},
 }
+LINK: Final = Subscription(CUSTOMER, Topic.DIGEST, Channel.EMAIL)
 # Of an address the host, and of a schedule its zone, are what an operator looks at.
 SHOWN_BY_ALL: Final = {"hooks.", "america/new_york"}
 
@@ -78,8 +89,11 @@ def desk(region: Region, functions: Functions, clock: Clock, capsys: pytest.Capt
 
 @pytest.fixture
 def watch(desk: Desk, log: io.StringIO, capsys: pytest.CaptureFixture[str]) -> Iterator[Watch]:
+    token = write_token(LINK, KeyRing.parse(KEY_RINGS[UNSUBSCRIBE_KEYS]), at=SUNDAY_EVENING)
     with every_other_logger() as root:
-        yield Watch(desk.us, log, root, capsys, not_ours=("email", "email-dead-letters"))
+        watch = Watch(desk.us, log, root, capsys, not_ours=("email", "email-dead-letters"))
+        watch.secret.append(token.rpartition(".")[2])
+        yield watch
 
 
 # --- every command ---
