@@ -70,7 +70,7 @@ class DeadMessage:
 
     @property
     def shape(self) -> str:
-        """`57 bytes, JSON object of 4 fields, sha256 1f0e3d...`: enough to know it again, nothing of what it says."""
+        """`57 bytes, JSON object with 4 fields, sha256 1f0e3d...`: enough to know it again, nothing of what it says."""
         raw = self.body.encode()
         return f"{len(raw)} bytes, {_form(self.body)}, sha256 {sha256(raw).hexdigest()[:12]}"
 
@@ -232,5 +232,5 @@ def _form(body: str) -> str:
     except (ValueError, RecursionError):
         return "not JSON"
     if isinstance(held, dict):
-        return f"JSON object of {len(held)} fields"
+        return f"JSON object with {len(held)} field{'' if len(held) == 1 else 's'}"
     return f"JSON {type(held).__name__}"

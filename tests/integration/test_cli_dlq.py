@@ -178,7 +178,7 @@ def test_what_a_look_that_dies_has_hidden_is_seen_again_within_seconds(desk: Des
 @pytest.mark.parametrize(
     ("body", "shape"),
     [
-        (POISON, "JSON object of 2 fields, sha256 "),
+        (POISON, "JSON object with 2 fields, sha256 "),
         ("canary {", "8 bytes, not JSON, sha256 "),
         ("[1, 2]", "6 bytes, JSON list, sha256 "),
     ],
