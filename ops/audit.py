@@ -49,8 +49,11 @@ class AuditTrail:
         }
         self._client.put_item(TableName=self._table, Item=to_item(row))
 
-    def latest(self, limit: int) -> list[Action]:
-        """The last actions, newest first. Reads the whole table, which holds little else: gates, leases, weeks."""
+    def latest(self, limit: int, *, about: str = "") -> list[Action]:
+        """The last actions, newest first, of those that have `about` in what they are.
+
+        Reads the whole table, which holds little else: gates, leases, weeks.
+        """
         pages = self._client.get_paginator("scan").paginate(
             TableName=self._table,
             ConsistentRead=True,
@@ -59,7 +62,8 @@ class AuditTrail:
             ExpressionAttributeValues={":prefix": {"S": _PREFIX}},
         )
         rows: list[dict[str, Any]] = [from_item(item) for page in pages for item in page["Items"]]
-        newest = sorted(rows, key=lambda row: str(row["at"]), reverse=True)[:limit]
+        meant = (row for row in rows if about in row["what"])
+        newest = sorted(meant, key=lambda row: str(row["at"]), reverse=True)[:limit]
         return [
             Action(from_text(row["at"]), row["who"], row["what"], row["why"], row.get("how_many")) for row in newest
         ]

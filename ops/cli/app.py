@@ -14,6 +14,7 @@ from ops.cli import (
     channels,
     dead_letters,
     dlq,
+    done,
     due,
     importing,
     plan,
@@ -38,6 +39,7 @@ app = typer.Typer(
 
     - Did everybody get theirs? `digest status`
     - Why did this person get none? `digest show --customer c-10428`
+    - What failed for good, and how is it done again? `digest dead-letters list`
     - What will be sent next? `digest due`
     - What will they read? `digest preview --customer c-10428`
 
@@ -79,6 +81,7 @@ app.command("redrive")(redriving.redrive)
 dlq.add_commands(app)
 uncertain.add_commands(app)
 suppressions.add_commands(app)
+app.command("actions")(done.actions)
 webhooks.add_commands(app)
 
 

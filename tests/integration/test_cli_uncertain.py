@@ -23,6 +23,7 @@ from tests.integration.operators_desk import Desk, FakeLambda, a_second_region
 from tests.integration.region import Clock, Functions, Region
 
 AN_HOUR = timedelta(hours=1)
+WHO = "arn:aws:sts::123456789012:user/moto"
 NOW = SUNDAY_EVENING + 2 * AN_HOUR
 ID = "digest:c-1:2026-11-16:email"
 RESOLVE = ("uncertain", "resolve", ID, "--region", "us", "--reason", "looked it up")
@@ -209,3 +210,22 @@ def test_a_resolution_that_makes_no_sense_changes_nothing(desk: Desk, found_out:
     assert (told.status, desk.us.delivery(ID).status) == (2, Status.UNCERTAIN)
     assert "canary" not in told.err
     assert "5550104170" not in told.err
+
+
+# --- what was done ---
+
+
+def test_what_operators_did_is_listed_newest_first_and_found_by_what_it_is_about(desk: Desk) -> None:
+    desk.us.put_deliveries(in_doubt("c-1"), in_doubt("c-2"))
+    for customer_id in ("c-1", "c-2"):
+        desk.clock.advance(AN_HOUR)
+        delivery_id = f"digest:{customer_id}:2026-11-16:email"
+        desk.digest("uncertain", "resolve", delivery_id, *RESOLVE[3:], "--accepted", "ses-1")
+    told = desk.digest("actions", "--json").json["regions"]
+    assert [one["what"].split(":")[1] for one in told["us"]] == ["c-2", "c-1"]
+    assert told["eu"] == []
+    found = desk.digest("actions", "--region", "us", "--about", ID)
+    assert found.out == (
+        "us: 1 action in the last 365 days\n"
+        f"  2026-11-29 23:00:00 UTC  resolve {ID} as accepted, by {WHO}: looked it up\n"
+    )
