@@ -144,6 +144,10 @@ class RegionDeployment:
         name = self.output(names.consumer_output(channel))
         return self.functions.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
 
+    def planner_variables(self) -> Mapping[str, str]:
+        """Environment of the planner, as it is deployed."""
+        return self.functions.get_function_configuration(FunctionName=self.planner_function)["Environment"]["Variables"]
+
     @property
     def caller(self) -> str:
         """ARN of whoever's credentials these are."""

@@ -271,6 +271,13 @@ def _planner_guards(planner: Planner, deployment: Deployment) -> list[Guard]:
             missing=_QUIET_IS_AN_ALARM,
             comparison=cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,
         ),
+        Guard(
+            "PlanningHeld",
+            "shards held",
+            f"Far more is due {where} than on this day last week: planning waits until somebody has looked and agrees.",
+            "planning-held",
+            _own_metric(names.METRIC_SHARDS_HELD, deployment, deployment.region.planner.interval_s, "Maximum"),
+        ),
         *_wakeup_guards("Planner", where, planner.planner.function, planner.wakeup),
     ]
 

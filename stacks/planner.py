@@ -43,6 +43,8 @@ class Planner(Construct):
                 names.ENV_ATTENTION_AFTER_S: str(region.attention_after_s),
                 names.ENV_EXPIRES_AFTER_S: str(region.expires_after_s),
                 names.ENV_MAX_LATENESS_S: str(region.max_lateness_s),
+                names.ENV_SURGE_FACTOR: f"{planner.surge_factor:g}",
+                names.ENV_SURGE_FLOOR: str(planner.surge_floor),
             },
             statements=_statements(deployment, storage, channels),
         )

@@ -236,6 +236,12 @@ class Planner(_Entries):
         int, _whole(1, 100, "partitions of every index; may grow, but rows in a shard that is gone are seen by nobody")
     ]
     max_lateness_hours: Annotated[int, _whole(1, 167, "older schedules are skipped as too late, not sent a week late")]
+    surge_factor: Annotated[
+        float, _number(1, 1000, "times what was planned on this day last week, above which planning waits for a person")
+    ]
+    surge_floor: Annotated[
+        int, _whole(1, 100_000_000, "schedules that may run in a day in any case, as in the first week")
+    ]
 
     @property
     def interval_s(self) -> int:

@@ -111,6 +111,8 @@ class PlannerEnvironment(PublisherEnvironment):
     attention_after_s: Seconds
     expires_after_s: Seconds
     max_lateness_s: Seconds
+    surge_factor: float = Field(ge=1)
+    surge_floor: int = Field(ge=1)
 
 
 class ReconcilerEnvironment(PublisherEnvironment):

@@ -13,12 +13,14 @@ from functions.adapters.clock import utc_now
 from functions.adapters.environment import PlannerEnvironment
 from functions.adapters.periods import DynamoPeriods
 from functions.adapters.plan_book import DynamoPlanBook
+from functions.adapters.planned_days import DynamoPlannedDays
 from functions.adapters.shard_leases import DynamoShardLeases
 from functions.adapters.sqs import SqsDeliveryQueues
 from functions.adapters.telemetry import logger, metrics
 from functions.adapters.wiring import dynamodb, ledger, sqs
 from functions.core.instants import from_text, to_text
 from functions.core.planning import PlanningRules
+from functions.core.surge import SurgeGuard, SurgeRule
 from functions.planner.planner import Planner, PlannerReport
 
 if TYPE_CHECKING:
@@ -61,6 +63,11 @@ planner = Planner(
         attention_after=timedelta(seconds=environment.attention_after_s),
     ),
     max_lateness=timedelta(seconds=environment.max_lateness_s),
+    surge_guard=SurgeGuard(
+        DynamoPlannedDays(dynamodb(), environment.control_table),
+        SurgeRule(environment.surge_factor, environment.surge_floor),
+        utc_now,
+    ),
 )
 
 
@@ -83,6 +90,7 @@ def _tell(report: PlannerReport, wake_up: WakeUp) -> dict[str, Any]:
     metrics.add_metric(names.METRIC_PLANNER_RUNS, MetricUnit.Count, 1)
     metrics.add_metric(names.METRIC_PLANNED, MetricUnit.Count, report.planned)
     metrics.add_metric(names.METRIC_ALREADY_PLANNED, MetricUnit.Count, report.existing)
+    metrics.add_metric(names.METRIC_SHARDS_HELD, MetricUnit.Count, len(report.held))
     metrics.add_metric(names.METRIC_PLANNER_LAG, MetricUnit.Seconds, max(lag_s, 0))
     metrics.flush_metrics()
     told = {
@@ -96,6 +104,7 @@ def _tell(report: PlannerReport, wake_up: WakeUp) -> dict[str, Any]:
         "failed_count": len(report.failed),
         "busy": report.busy,
         "unfinished": report.unfinished,
+        "held": report.held,
         "complete": report.complete,
     }
     log = logger.info if report.complete else logger.warning

@@ -15,11 +15,16 @@ if TYPE_CHECKING:
 
     from functions.core.customer import Schedule
     from functions.core.ports import Clock, DeliveryQueues, Ledger, Periods, PlanBook, ShardLeases
+    from functions.core.surge import SurgeGuard
 
 
 @dataclass(slots=True)
 class PlannerReport:
-    """What a wake-up did. `unfinished` shards go on at the next wake-up; `busy` ones are another planner's."""
+    """What a wake-up did.
+
+    `unfinished` shards go on at the next wake-up; `busy` ones are another planner's; `held` ones wait for a person,
+    because far more is due than usual.
+    """
 
     planned: int = 0
     existing: int = 0
@@ -29,11 +34,12 @@ class PlannerReport:
     failed: list[str] = field(default_factory=list)
     busy: list[int] = field(default_factory=list)
     unfinished: list[int] = field(default_factory=list)
+    held: list[int] = field(default_factory=list)
 
     @property
     def complete(self) -> bool:
         """Whether nothing that was due is left behind."""
-        return not (self.failed or self.busy or self.unfinished or self.not_enqueued)
+        return not (self.failed or self.busy or self.unfinished or self.held or self.not_enqueued)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +54,7 @@ class Planner:
     clock: Clock
     rules: PlanningRules
     max_lateness: timedelta
+    surge_guard: SurgeGuard | None = None  # None: whatever is due is planned
 
     def run(
         self,
@@ -78,6 +85,9 @@ class Planner:
 
     def _plan_shard(self, shard: int, until: datetime, stop_at: datetime, report: PlannerReport) -> None:
         for page in self.book.due(shard, until):
+            if self.surge_guard is not None and not self.surge_guard.admits(len(page), day=until.date()):
+                report.held.append(shard)
+                return
             self._plan_page(page, report)
             if self.clock() >= stop_at:
                 report.unfinished.append(shard)

@@ -23,6 +23,7 @@ from ops.cli import (
     show,
     status,
     suppressions,
+    surge,
     uncertain,
     webhooks,
 )
@@ -82,6 +83,7 @@ dlq.add_commands(app)
 uncertain.add_commands(app)
 suppressions.add_commands(app)
 app.command("actions")(done.actions)
+surge.add_commands(app)
 webhooks.add_commands(app)
 
 

@@ -56,6 +56,8 @@ ENVIRONMENT: Final = {
     names.ENV_BACKOFF_S: ",".join(str(pause) for pause in BACKOFF_S),
     names.ENV_SEND_TIMEOUT_S: "5",
     names.ENV_RATE_PER_SECOND: "1000",
+    names.ENV_SURGE_FACTOR: "3",
+    names.ENV_SURGE_FLOOR: "1000",
     names.ENV_BRAKE_AFTER: "20",
     names.ENV_BRAKE_BOUNCES_PERCENT: "8",
     names.ENV_BRAKE_COMPLAINTS_PERCENT: "0.4",

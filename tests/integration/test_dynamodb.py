@@ -11,18 +11,20 @@ from functions.adapters.customers import DynamoCustomers
 from functions.adapters.opt_out_memory import LEFT, DynamoOptOutMemory, memory_from_row
 from functions.adapters.periods import DynamoPeriods
 from functions.adapters.plan_book import DynamoPlanBook
+from functions.adapters.planned_days import DynamoPlannedDays
 from functions.adapters.receipt_tallies import DynamoReceiptTallies
 from functions.adapters.shard_leases import DynamoShardLeases
 from functions.adapters.traffic import DynamoTraffic
 from functions.core.customer import Activity, Profile
 from functions.core.instants import from_text
 from functions.core.opt_out_memory import Memory
-from functions.core.ports import Periods, ReceiptTallies, ShardLeases
+from functions.core.ports import Periods, PlannedDays, ReceiptTallies, ShardLeases
 from functions.core.traffic import Traffic
 from tests.conformance.customers import CustomersConformance, People
 from tests.conformance.ledger import LedgerConformance, World
 from tests.conformance.opt_out_memory import OptOutMemoryConformance, Remembered
 from tests.conformance.periods import PeriodsConformance
+from tests.conformance.planned_days import PlannedDaysConformance
 from tests.conformance.receipt_tallies import ReceiptTalliesConformance
 from tests.conformance.shard_leases import ShardLeasesConformance
 from tests.conformance.traffic import TrafficConformance
@@ -48,6 +50,12 @@ class TestDynamoLedger(LedgerConformance):
             add_schedule=one_shard.schedule,
             next_run_at=one_shard.next_run_at,
         )
+
+
+class TestDynamoPlannedDays(PlannedDaysConformance):
+    @pytest.fixture
+    def days(self, tables: Region) -> PlannedDays:
+        return DynamoPlannedDays(tables.dynamodb, CONTROL)
 
 
 class TestDynamoReceiptTallies(ReceiptTalliesConformance):

@@ -12,12 +12,14 @@ from functions.core.delivery import Status
 from functions.core.identity import Channel
 from functions.core.planning import PlanningRules, SchedulePlan, TooLateError
 from functions.core.ports import PlanReceipt
+from functions.core.surge import SurgeGuard, SurgeRule
 from functions.planner.planner import Planner, PlannerReport
 from tests.fakes.clock import SUNDAY_EVENING, FakeClock
 from tests.fakes.examples import a_delivery, a_digest_schedule, a_reminder
 from tests.fakes.leases import InMemoryShardLeases
 from tests.fakes.ledger import InMemoryLedger, InMemoryPlanBook
 from tests.fakes.periods import InMemoryPeriods
+from tests.fakes.planned_days import InMemoryPlannedDays
 from tests.fakes.queues import InMemoryQueues, Killed
 
 RULES = PlanningRules(expires_after=timedelta(hours=72), attention_after=timedelta(minutes=5))
@@ -46,6 +48,7 @@ class Scene:
     periods: InMemoryPeriods = field(default_factory=InMemoryPeriods)
     page: int = 500
     page_takes: timedelta = timedelta()
+    surge_guard: SurgeGuard | None = None
 
     def __post_init__(self) -> None:
         self.book = SlowPlanBook(self.ledger, self.clock, page=self.page, takes=self.page_takes)
@@ -67,6 +70,7 @@ class Scene:
             clock=self.clock,
             rules=RULES,
             max_lateness=timedelta(hours=24),
+            surge_guard=self.surge_guard,
         )
         return planner.run(
             scheduled_time=scheduled_time,
@@ -227,3 +231,17 @@ def test_nothing_due_writes_nothing(scene: Scene) -> None:
     report = scene.wake_up()
     assert report.complete
     assert (scene.ledger.rows, scene.queues.sent, scene.periods.versions) == ({}, [], {})
+
+
+def test_far_more_than_usual_waits_for_a_person_and_is_planned_once_they_agree() -> None:
+    days = InMemoryPlannedDays()
+    scene = Scene(page=2)
+    scene.surge_guard = SurgeGuard(days, SurgeRule(factor=3, floor=2), scene.clock)
+    scene.book.add(*(a_digest_schedule(f"c-{number}") for number in range(4)))
+    report = scene.wake_up()
+    assert (report.held, report.complete) == ([0], False)
+    assert len({row.delivery_id.customer_id for row in scene.ledger.rows.values()}) == 2
+    days.approve(scene.clock() + timedelta(hours=1))
+    report = scene.wake_up()
+    assert (report.held, report.complete) == ([], True)
+    assert len({row.delivery_id.customer_id for row in scene.ledger.rows.values()}) == 4
