@@ -96,7 +96,7 @@ def unavailable_once(world: World) -> None:
 
 def rejected(world: World) -> None:
     _one_customer(world)
-    world.carrier.answers.append(REJECTED)
+    world.carrier.answers.extend([REJECTED] * 50)  # however often it is asked
 
 
 def halted_and_resumed(world: World) -> None:
