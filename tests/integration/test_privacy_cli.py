@@ -61,6 +61,14 @@ LINK: Final = Subscription(CUSTOMER, Topic.DIGEST, Channel.EMAIL)
 SHOWN_BY_ALL: Final = {"hooks.", "america/new_york"}
 
 
+class Planner(FakeLambda):
+    """A planner that can be asked what it runs with."""
+
+    def get_function_configuration(self, *, FunctionName: str) -> Mapping[str, Any]:  # noqa: N803 - as boto3 spells it
+        assert FunctionName == "planner"
+        return {"Environment": {"Variables": ENVIRONMENT}}
+
+
 class Staffed(OnAws):
     """A region whose consumers say what they run with, too."""
 
@@ -70,7 +78,7 @@ class Staffed(OnAws):
 
 @pytest.fixture
 def desk(region: Region, functions: Functions, clock: Clock, capsys: pytest.CaptureFixture[str]) -> Desk:
-    planner = FakeLambda(functions.planner.handler, clock)
+    planner = Planner(functions.planner.handler, clock)
     desk = Desk(region, a_second_region(), planner, clock, capsys)
     regions = [Staffed("us", "us-east-1", planner), Staffed("eu", "eu-west-1", planner)]
     for there, tables in zip(regions, (desk.us, desk.eu), strict=True):
@@ -159,13 +167,13 @@ EITHER: Final = {"uncertain resolve": ["--accepted", "3f6c"]}
 
 
 def call(name: str, file: Path) -> list[str]:
-    """A command with all that it must have, and the customer where it can have one."""
+    """A command with all that it must have, and the customer and the region where it can have them."""
     arguments: list[str] = []
     for parameter in COMMANDS[name].params:
         given = str(file) if parameter.name == "file" else GIVEN.get(parameter.name or "", "")
         if parameter.name == "yes":
             arguments += [parameter.opts[0], *([] if parameter.is_flag else ["1"])]
-        elif parameter.required or parameter.name == "customer":
+        elif parameter.required or parameter.name in {"customer", "region"}:
             assert given, f"{name}: what is {parameter.name} given?"
             arguments += [given] if parameter.param_type_name == "argument" else [parameter.opts[0], given]
     return [*name.split(), *arguments, *EITHER.get(name, [])]
