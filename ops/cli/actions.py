@@ -41,6 +41,13 @@ ReasonOption: TypeAlias = Annotated[
         "--reason", metavar="TEXT", help="Why, for whoever asks.", callback=checked_reason, show_default=False
     ),
 ]
+# Where what was found, or what is done, says enough by itself.
+SaidReasonOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--reason", metavar="TEXT", help="Why, or what was mended.", callback=checked_reason, show_default=False
+    ),
+]
 CountOption: TypeAlias = Annotated[
     int | None,
     typer.Option("--yes", metavar="N", help="How many it will be, in place of typing it.", min=0, show_default=False),

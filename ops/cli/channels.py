@@ -20,8 +20,8 @@ from ops.cli.actions import (
     ChannelArgument,
     OneRegionOption,
     ReasonOption,
+    SaidReasonOption,
     action_as_json,
-    checked_reason,
     recorded,
     tell_action,
     trail,
@@ -121,10 +121,7 @@ def resume(
     context: typer.Context,
     channel: ChannelArgument,
     region: OneRegionOption,
-    reason: Annotated[
-        str | None,
-        typer.Option("--reason", metavar="TEXT", help="What was mended.", callback=checked_reason, show_default=False),
-    ] = None,
+    reason: SaidReasonOption = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask; for scripts.")] = False,
     as_json: JsonOption = False,
 ) -> None:

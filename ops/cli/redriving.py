@@ -15,7 +15,7 @@ from functions.core.delivery import FINISHED, Delivery, FailureClass, Status
 from functions.core.identity import Channel
 from functions.core.traffic import GatePosition
 from ops.audit import Action
-from ops.cli.actions import CountOption, OneRegionOption, action_as_json, checked_reason, confirm, tell_action, trail
+from ops.cli.actions import CountOption, OneRegionOption, SaidReasonOption, action_as_json, confirm, tell_action, trail
 from ops.cli.dead_letters import ChannelOption, ClassOption, NewerOption, OlderOption, WeekOption, selection
 from ops.cli.dossiers import find_delivery
 from ops.cli.output import count_of, note, print_json, say
@@ -43,10 +43,7 @@ def redrive(  # noqa: PLR0913, PLR0917 - one for each option
     rate: Annotated[
         float, typer.Option("--rate", metavar="N", help="Deliveries a second, at most.", min=0.1, max=500)
     ] = SLOW,
-    reason: Annotated[
-        str | None,
-        typer.Option("--reason", metavar="TEXT", help="What was mended.", callback=checked_reason, show_default=False),
-    ] = None,
+    reason: SaidReasonOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be redriven.")] = False,
     yes: CountOption = None,
     as_json: JsonOption = False,

@@ -11,6 +11,7 @@ from functions.adapters.endpoints import DynamoEndpoints
 from functions.adapters.webhook_secrets import new_secret
 from functions.core.identity import Channel, InvalidIdError, opaque_id
 from functions.core.webhook_endpoint import Health, SigningSecret, WebhookEndpoint, address_mark, rotated
+from ops.cli.actions import SaidReasonOption, recorded
 from ops.cli.dossiers import find_profile
 from ops.cli.endpoints import endpoint_as_json, endpoint_in_words, endpoint_state
 from ops.cli.output import count_of, masked, moment, note, print_json, say, utc
@@ -83,7 +84,11 @@ def show(
 
 
 def enable(
-    context: typer.Context, customer: CustomerOption, region: RegionOption = None, as_json: JsonOption = False
+    context: typer.Context,
+    customer: CustomerOption,
+    region: RegionOption = None,
+    reason: SaidReasonOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Call a customer's endpoint again, from the next delivery on, and forget its failures.
 
@@ -91,12 +96,15 @@ def enable(
 
     Example: `digest webhooks enable --customer c-10428`
     """
-    found = _find(workplace_of(context), customer, region)
+    workplace = workplace_of(context)
+    now, found = workplace.clock(), _find(workplace, customer, region)
     changed = found.health.failures > 0 or found.health.disabled_at is not None
     if changed:
         well = Health(address_mark(found.url))
         if not found.store.note(found.customer_id, well, version=found.endpoint.version):
             raise DeploymentError(OVERTAKEN)
+        why = reason or f"it was {endpoint_in_words(found.health, now)}"
+        recorded(found.region, f"enable endpoint {found.customer_id}", why, now, done="enabled")
     if as_json:
         print_json({"customer_id": found.customer_id, "data_region": found.region.data_region, "changed": changed})
     elif changed:
@@ -112,6 +120,7 @@ def secret(
         bool, typer.Option("--rotate", help="Make a new one. The last one signs beside it for 24 hours more.")
     ] = False,
     region: RegionOption = None,
+    reason: SaidReasonOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Print the secret that a customer's webhooks are signed with. Hand it over on a safe way.
@@ -122,9 +131,11 @@ def secret(
     found = _find(workplace, customer, region)
     secrets = found.endpoint.secrets
     if rotate or not secrets:
-        secrets = rotated(secrets, new_secret(), at=workplace.clock())
+        now = workplace.clock()
+        secrets = rotated(secrets, new_secret(), at=now)
         if not found.store.keep_secrets(found.customer_id, secrets, version=found.endpoint.version):
             raise DeploymentError(OVERTAKEN)
+        recorded(found.region, f"rotate secret {found.customer_id}", reason or "not said", now, done="rotated")
     until = secrets[1].ends_at if len(secrets) > 1 else None
     if as_json:
         print_json({"customer_id": found.customer_id, "secret": secrets[0].text, "last_one_signs_until": moment(until)})

@@ -13,8 +13,9 @@ from standardwebhooks.webhooks import Webhook
 from functions.adapters.endpoints import DynamoEndpoints
 from functions.core.identity import Channel
 from functions.core.webhook_endpoint import DisabledBecause, Health, WebhookEndpoint, address_mark
+from ops.audit import AuditTrail
 from tests.fakes.clock import SUNDAY_EVENING
-from tests.fakes.environment import CUSTOMERS
+from tests.fakes.environment import CONTROL, CUSTOMERS
 from tests.fakes.examples import AN_ENDPOINT, CUSTOMER, WEBHOOK_SECRET, WEBHOOK_URL, a_profile
 from tests.integration.operators_desk import Desk, FakeLambda, a_second_region
 from tests.integration.region import Clock, Functions, Region
@@ -77,6 +78,11 @@ def test_enabling_it_forgets_its_failures_and_is_not_needed_twice(desk: Desk) ->
     assert held(desk).health == Health(address_mark(WEBHOOK_URL))
     assert desk.digest("webhooks", "enable", "--customer", CUSTOMER, "--json").json["changed"] is False
     assert "nothing was changed" in desk.digest("webhooks", "enable", "--customer", CUSTOMER).out
+    (action,) = AuditTrail(desk.eu.dynamodb, CONTROL).latest(5)
+    assert (action.what, action.why) == (
+        "enable endpoint c-417",
+        "it was disabled since 2026-11-29 20:00:00 UTC: it answered 410 Gone",
+    )
 
 
 def test_the_customer_is_shown_with_the_endpoints_state(desk: Desk) -> None:
@@ -104,6 +110,8 @@ def test_a_rotation_prints_the_new_secret_and_keeps_the_old_one_for_a_day(desk: 
     assert told.err.startswith("the last one signs too until 2026-11-30 20:00:00 UTC")
     assert held(desk).signing(SUNDAY_EVENING) == (new, WEBHOOK_SECRET)
     assert held(desk).health == FAILING
+    (action,) = AuditTrail(desk.eu.dynamodb, CONTROL).latest(5)
+    assert (action.what, action.why) == ("rotate secret c-417", "not said")
     again = desk.digest("webhooks", "secret", "--customer", CUSTOMER, "--json").json
     assert again == {"customer_id": CUSTOMER, "secret": new, "last_one_signs_until": "2026-11-30T20:00:00.000Z"}
     assert "with 2 secrets; the older one until 2026-11-30" in (
