@@ -209,7 +209,7 @@ class Consumer:
         except InFlightError as error:
             return _in_flight(row, error.lease_until, self.clock())
         if outcome.replayed:
-            return Disposition(Note.DUPLICATE, delivery=row)
+            return self._settled_by_another(row, last=last)
         self._move_gate(outcome)
         rule = ruling(outcome.outcome, self.guarantee.at(self.clock(), in_doubt_since=row.in_doubt_since))
         summary = composed.summary if isinstance(composed, EmailEnvelope) and row.attempt == 0 else None
@@ -222,6 +222,12 @@ class Consumer:
         if outcome.retry_at is not None and not last:
             pause = max(pause, ceil((outcome.retry_at - self.clock()).total_seconds()))
         return Disposition(Note.FAILED, visible_in_s=pause, delivery=row, outcome=outcome, summary=summary)
+
+    def _settled_by_another(self, row: Delivery, *, last: bool) -> Disposition:
+        current = self.ledger.read([str(row.delivery_id)]).get(str(row.delivery_id))
+        # Two had the message on its last receive. Given up by the other one, it belongs into the dead-letter queue.
+        given_up = last and current is not None and current.exhausted()
+        return Disposition(Note.DUPLICATE, visible_in_s=AT_ONCE if given_up else None, delivery=row)
 
     def _pause_s(self, row: Delivery, received: Received) -> int:
         if received.receive_count is not None:

@@ -164,6 +164,27 @@ def test_an_outcome_that_another_attempt_had_is_told_as_a_duplicate(scene: Scene
     assert scene.receive(QUEUED).note is Note.DUPLICATE
 
 
+@dataclass
+class TwinGaveUp:
+    """A sender that finds the delivery given up by who had the same message at the same time."""
+
+    ledger: InMemoryLedger
+
+    def send(self, delivery: Delivery, envelope: object, *, pause_s: int | None) -> Outcome:  # noqa: ARG002 - a Sender's
+        self.ledger.put(an_exhausted_delivery())
+        return Outcome(OutcomeClass.UNAVAILABLE, "ServiceUnavailable", replayed=True)
+
+
+@pytest.mark.parametrize(("receive_count", "visible_in_s"), [(LAST, AT_ONCE), (LAST - 1, None)])
+def test_a_message_on_its_last_receive_follows_its_row_into_the_dead_letters(
+    scene: Scene, receive_count: int, visible_in_s: int | None
+) -> None:
+    """Deleted, it would be missing where an operator redrives; before its last receive it is a copy, and is done."""
+    scene.consumer = replace(scene.consumer, sender=TwinGaveUp(scene.ledger))
+    disposition = scene.receive(QUEUED, receive_count=receive_count)
+    assert (disposition.note, disposition.visible_in_s) == (Note.DUPLICATE, visible_in_s)
+
+
 # --- a lease that ran out ---
 
 
