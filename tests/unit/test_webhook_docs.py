@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ def test_the_receivers_example_refuses_what_is_not_ours(is_ours: Callable[..., b
 
 def test_both_payloads_are_shown_as_they_are_sent() -> None:
     digest = digest_payload(
-        [an_activity()],
+        [replace(an_activity(), title="Blue lamp")],
         delivery=a_delivery(channel=Channel.WEBHOOK),
         profile=a_profile(),
         period_start=PERIOD,
