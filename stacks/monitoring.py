@@ -233,7 +233,7 @@ def _worker_guards(title: str, where: str, worker: lambda_.Function) -> list[Gua
             f"{title}WorkerFaults",
             "jobs answered with 5xx",
             f"The worker {where} has answered jobs with 5xx for 15 minutes: its log says whether the provider is to "
-            "blame (delivery.attempted) or we are (message.failed, job.no_secret).",
+            "blame (delivery.attempted) or we are (message.failed, job.failed, job.no_secret).",
             "functions",
             _faults_at_url(worker),
             periods=3,

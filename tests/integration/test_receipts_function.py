@@ -445,6 +445,12 @@ def test_an_event_that_cannot_be_stored_is_asked_for_again(receipts: Receipts) -
     assert receipts.intake(request(webhook()))["statusCode"] == 503
 
 
+def test_a_fault_of_our_own_asks_for_the_event_again_and_quotes_nothing(receipts: Receipts, log: io.StringIO) -> None:
+    assert receipts.intake({**request(webhook()), "headers": [EMAIL_ADDRESS]})["statusCode"] == 503
+    assert "webhook.failed" in [line["message"] for line in log_lines(log)]
+    assert EMAIL_ADDRESS not in log.getvalue()
+
+
 @pytest.mark.parametrize("secret", [None, "", "whsec_", "not base64 at all"], ids=["gone", "empty", "no key", "words"])
 def test_without_a_usable_secret_nothing_is_refused_for_good(receipts: Receipts, secret: str | None) -> None:
     secrets_manager().delete_secret(SecretId=SECRET_NAME, ForceDeleteWithoutRecovery=True)

@@ -404,6 +404,15 @@ def test_a_secret_that_is_none_is_our_fault_and_the_job_comes_back(
     assert '"message":"job.no_secret"' in log.getvalue()
 
 
+def test_a_fault_before_the_job_is_read_tells_where_and_not_what_and_the_job_comes_back(
+    scene: Scene, log: io.StringIO
+) -> None:
+    told = scene.ask({**signed_request(json.dumps(JOB), scene.office.secret), "headers": ["canary"]})
+    assert told.is_(503, "try_again", "error")
+    assert '"message":"job.failed"' in log.getvalue()
+    assert "canary" not in log.getvalue()
+
+
 def test_a_secret_that_cannot_be_read_is_told_by_its_code(log: io.StringIO) -> None:
     def secrets() -> str:
         raise SecretError("AccessDeniedException", passing=False)
