@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from functions.core.envelope import EmailEnvelope, Envelope, TextEnvelope, WebhookEnvelope, fingerprint
+from functions.core.summary import SummaryNote
 from tests.fakes.examples import AN_ENDPOINT, EMAIL_ADDRESS, PHONE_NUMBER, WEBHOOK_SECRET, WEBHOOK_URL
+from tests.fakes.summaries import RECIPE
 
 EMAIL = EmailEnvelope(EMAIL_ADDRESS, "digest@example.com", "Canary subject", "<p>Canary</p>", "Canary")
 TEXT = TextEnvelope(PHONE_NUMBER, "DIGEST", "Canary body")
@@ -20,10 +22,15 @@ def test_the_same_message_has_the_same_fingerprint_in_every_process() -> None:
     assert fingerprint(TEXT) == "7c0cf5e15f8b9e72e0b8b3f6b0ed27c292078b6b311795d861b4fb4aca2b20df"
 
 
-@pytest.mark.parametrize("name", [one.name for one in fields(EmailEnvelope)])
+@pytest.mark.parametrize("name", [one.name for one in fields(EmailEnvelope) if "not_sent" not in one.metadata])
 def test_whatever_differs_in_an_email_shows_in_its_fingerprint(name: str) -> None:
     other: dict[str, Any] = {name: "another"}
     assert fingerprint(replace(EMAIL, **other)) != fingerprint(EMAIL)
+
+
+def test_what_became_of_a_summary_is_not_sent_and_makes_no_other_message() -> None:
+    note = SummaryNote(RECIPE, "written", 700, 40)
+    assert fingerprint(replace(EMAIL, summary=note)) == fingerprint(EMAIL)
 
 
 @pytest.mark.parametrize("name", [one.name for one in fields(TextEnvelope)])
