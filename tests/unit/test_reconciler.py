@@ -335,6 +335,20 @@ def test_one_open_delivery_keeps_its_week_open(scene: Scene) -> None:
     assert scene.sweep().closed_periods == []
 
 
+class LedgerBehind(InMemoryLedger):
+    """Its index has not caught up when a week's open rows are looked for."""
+
+    def has_open(self, period: str) -> bool:  # noqa: ARG002 - whichever
+        return False
+
+
+def test_a_week_that_the_sweep_has_seen_open_is_not_closed_by_an_index_that_is_behind() -> None:
+    scene = Scene(ledger=LedgerBehind(shards=4))
+    scene.periods.open(WEEK, at=scene.clock())
+    scene.ledger.put(RETRYABLE)
+    assert scene.sweep().closed_periods == []
+
+
 # --- told ---
 
 
