@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -29,7 +30,7 @@ from tests.fakes.environment import (
     queue_url,
 )
 from tests.fakes.lambda_context import FakeLambdaContext
-from tests.integration.region import Clock, Region, make_key_rings, make_queues, make_table
+from tests.integration.region import Clock, Region, make_key_rings, make_queues, make_table, session_in
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda import LambdaClient
@@ -78,6 +79,10 @@ class RegionAtHand(RegionDeployment):
     def __init__(self, data_region: str, aws_region: str, planner: FakeLambda) -> None:
         super().__init__(data_region, aws_region, outputs=outputs_of(aws_region))
         self.planner = planner
+
+    @cached_property
+    def _session(self) -> boto3.Session:
+        return session_in(self.aws_region)
 
     @property
     def functions(self) -> LambdaClient:
@@ -132,12 +137,12 @@ class Desk:
 
 def a_second_region() -> Region:
     """Tables and queues of the same names in another AWS region."""
-    dynamodb = boto3.client("dynamodb", region_name="eu-west-1")
+    dynamodb = session_in("eu-west-1").client("dynamodb")
     make_table(dynamodb, CUSTOMERS, (names.CUSTOMER_ID, names.RECORD))
     make_table(dynamodb, DELIVERIES, (names.DELIVERY_ID,))
     make_table(dynamodb, CONTROL, (names.CONTROL_KEY,))
     make_key_rings("eu-west-1")
-    sqs = boto3.client("sqs", region_name="eu-west-1")
+    sqs = session_in("eu-west-1").client("sqs")
     for channel in Channel:
         make_queues(sqs, channel, "eu-west-1")
     return Region(dynamodb, sqs)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -188,8 +189,16 @@ def _key_schema(keys: Any) -> Any:
     return [{"AttributeName": name, "KeyType": kind} for name, kind in zip(keys, ("HASH", "RANGE"), strict=False)]
 
 
+@cache
+def session_in(aws_region: str) -> boto3.Session:
+    """One session for all tests, whose clients are made once: making one reads the model of a whole service."""
+    session = boto3.Session(region_name=aws_region)
+    session.client = cache(session.client)  # type: ignore[method-assign]
+    return session
+
+
 def make_key_rings(aws_region: str = REGION) -> None:
-    client = boto3.client("secretsmanager", region_name=aws_region)
+    client = session_in(aws_region).client("secretsmanager")
     for name, text in KEY_RINGS.items():
         client.create_secret(Name=name, SecretString=text)
 

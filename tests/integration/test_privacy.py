@@ -14,7 +14,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-import boto3
 import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError
 
@@ -37,6 +36,7 @@ from tests.fakes.environment import (
     BACKOFF_S,
     KEY_RINGS,
     NUMBER_KEYS,
+    REGION,
     SHARDS,
     UNSUBSCRIBE_KEYS,
     channel_environment,
@@ -62,7 +62,7 @@ from tests.integration.canaries import CANARIES, QUOTING, Watch, every_other_log
 from tests.integration.faults import failing, refused
 from tests.integration.lambda_poller import LambdaPoller
 from tests.integration.provider_contract import StubbedEndpoint
-from tests.integration.region import Clock, Functions, Region, make_queues
+from tests.integration.region import Clock, Functions, Region, make_queues, session_in
 from tests.integration.test_model_bedrock import converse_error, converse_reply
 
 
@@ -115,7 +115,8 @@ def stage(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Stage]:
-    scene = Region(boto3.client("dynamodb"), boto3.client("sqs"))  # so that what fails the functions fails no scene
+    session = session_in(REGION)  # clients of its own, so that what fails the functions fails no scene
+    scene = Region(session.client("dynamodb"), session.client("sqs"))
     providers, pollers = {}, {}
     for channel in Channel:
         for name, value in channel_environment(channel).items():
