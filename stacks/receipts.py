@@ -99,7 +99,7 @@ class Receipts(Construct):
             statements=[
                 allow(["dynamodb:BatchGetItem", "dynamodb:UpdateItem"], storage.deliveries.table_arn),
                 allow(["dynamodb:GetItem", "dynamodb:UpdateItem"], storage.customers.table_arn),
-                allow(["dynamodb:UpdateItem", "dynamodb:DeleteItem"], storage.control.table_arn),
+                allow(["dynamodb:UpdateItem"], storage.control.table_arn),
                 may_consume(self.queue),
             ],
         )

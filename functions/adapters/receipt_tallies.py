@@ -44,7 +44,13 @@ class DynamoReceiptTallies:
 
     def clear(self, channel: Channel, *, day: date) -> None:
         """Let a day's tally begin anew."""
-        self._client.delete_item(TableName=self._table, Key=_key(channel, day))
+        counts = asdict(Tally())
+        self._client.update_item(
+            TableName=self._table,
+            Key=_key(channel, day),
+            UpdateExpression="SET " + ", ".join(f"{name} = :none" for name in counts),
+            ExpressionAttributeValues={":none": {"N": "0"}},
+        )
 
 
 def _key(channel: Channel, day: date) -> Any:  # noqa: ANN401 - a key, as every operation types it anew
