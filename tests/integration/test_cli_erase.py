@@ -463,6 +463,7 @@ def test_a_profile_that_somebody_else_keeps_changing_is_not_dropped_on_a_guess(c
 
     client.meta.events.register("before-call.dynamodb.TransactWriteItems", change)
     told = customer.digest(*ERASE)
+    client.meta.events.unregister("before-call.dynamodb.TransactWriteItems", change)
     assert told.status == 1
     assert told.err == "digest: c-417: somebody else keeps changing this profile; erase it again\n"
     assert PROFILE in partition(customer)
