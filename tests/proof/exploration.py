@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import pickle
+import random
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -63,8 +64,10 @@ class Exploration:
 
     def _is_fork(self, case: Case) -> bool:
         reading, writing = os.pipe()
+        chance = random.getstate()
         child = os.fork()
         if child == 0:
+            random.setstate(chance)  # Python seeds a fork anew, and it would not be the run that the case names
             gc.disable()  # a collection would copy every page that the fork shares
             os.close(reading)
             self._fork = _Fork(writing)
