@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
+from functions import names
 from functions.core.calendar import period_reported, zone
 from functions.core.delivery import Delivery
 from functions.core.identity import Channel, DeliveryId, Topic
@@ -20,6 +21,7 @@ from ops.local.emulator import Emulator
 from ops.local.running_region import RunningRegion
 from ops.local.simulated_provider import SimulatedProvider
 
+WAKE_EVERY_S: Final = 15.0
 Found = TypeVar("Found")
 ZONE = "Etc/UTC"
 
@@ -142,15 +144,24 @@ def digest(arguments: list[str], cloud: Mapping[str, str]) -> subprocess.Complet
     )
 
 
-def eventually(look: Callable[[], Found | None], *, within_s: float, what: str) -> Found:
-    """Look until something is there."""
+def eventually(
+    look: Callable[[], Found | None], *, within_s: float, what: str, waking: RunningRegion | None = None
+) -> Found:
+    """Look until something is there, and wake a region's planner meanwhile.
+
+    A planner that finds another one at work leaves its shards to it, and that one may have looked already.
+    """
     deadline = time.monotonic() + within_s
+    wakes_at = time.monotonic() + WAKE_EVERY_S
     while True:
         found = look()
         if found:
             return found
         if time.monotonic() > deadline:
             raise AssertionError(f"not within {within_s:g} s: {what}")
+        if waking is not None and time.monotonic() > wakes_at:
+            waking.wake(names.OUTPUT_PLANNER_SCHEDULE)
+            wakes_at += WAKE_EVERY_S
         time.sleep(0.3)
 
 

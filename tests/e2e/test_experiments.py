@@ -47,7 +47,9 @@ def test_the_same_customer_and_period_twice_is_one_row_and_one_accepted_operatio
     person = Person("experiment-twice", "us", digest_channels="email")
     import_people([person], tmp_path, cloud)
     us.wake(names.OUTPUT_PLANNER_SCHEDULE, times=2)
-    row = eventually(partial(_row_once, us, person, Status.ACCEPTED), within_s=60, what="the delivery accepted")
+    row = eventually(
+        partial(_row_once, us, person, Status.ACCEPTED), waking=us, within_s=60, what="the delivery accepted"
+    )
     us.send(Channel.EMAIL, DeliveryMessage.of(row).to_body())
     us.send(Channel.EMAIL, DeliveryMessage.of(row).to_body())
     eventually(lambda: us.backlog(us.queue(Channel.EMAIL)) == 0, within_s=40, what="the repeated messages worked off")
@@ -63,7 +65,7 @@ def test_killed_after_the_provider_accepted_is_sent_under_the_same_key_and_comes
     provider.will(ProviderFault(kind=FaultKind.HANG, to=person.email, accepting=True))
     import_people([person], tmp_path, cloud)
     us.wake(names.OUTPUT_PLANNER_SCHEDULE)
-    eventually(lambda: mailboxes.of(person), within_s=60, what="the provider's acceptance")
+    eventually(lambda: mailboxes.of(person), waking=us, within_s=60, what="the provider's acceptance")
     for worker in us.workers(Channel.EMAIL):
         worker.kill()
 
@@ -85,7 +87,12 @@ def test_after_a_429_with_a_known_retry_after_the_next_attempt_is_not_early_and_
     provider.will(ProviderFault(kind=FaultKind.RECIPIENT_RATE_LIMITED, to=limited.email, retry_after="12"))
     import_people([limited, other], tmp_path, cloud)
     us.wake(names.OUTPUT_PLANNER_SCHEDULE)
-    eventually(partial(_row_once, us, other, Status.ACCEPTED), within_s=60, what="everybody else's delivery accepted")
+    eventually(
+        partial(_row_once, us, other, Status.ACCEPTED),
+        waking=us,
+        within_s=60,
+        what="everybody else's delivery accepted",
+    )
     waiting = _email_row(us, limited)
     assert waiting is not None
 
@@ -133,7 +140,9 @@ def test_a_corrected_item_that_is_redriven_keeps_its_identity_and_its_history(
     provider.will(ProviderFault(kind=FaultKind.UNAVAILABLE, to=person.email, times=6))
     import_people([person], tmp_path, cloud)
     us.wake(names.OUTPUT_PLANNER_SCHEDULE)
-    dead = eventually(partial(_row_once, us, person, Status.DEAD_LETTER), within_s=90, what="the row exhausted")
+    dead = eventually(
+        partial(_row_once, us, person, Status.DEAD_LETTER), waking=us, within_s=90, what="the row exhausted"
+    )
     assert dead.exhausted()
     assert not mailboxes.of(person)
     delivery_id = str(dead.delivery_id)

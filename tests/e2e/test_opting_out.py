@@ -85,7 +85,9 @@ def test_leaving_between_planning_and_sending_is_in_time(
     import_people([lena], tmp_path, cloud)
     region.wake(names.OUTPUT_PLANNER_SCHEDULE)
     waiting = partial(row, region, lena, Channel.EMAIL, Status.RETRYABLE)
-    planned = eventually(waiting, within_s=60, what="the email planned, and put off by the halted channel")
+    planned = eventually(
+        waiting, waking=region, within_s=60, what="the email planned, and put off by the halted channel"
+    )
 
     rings = emulator.client("secretsmanager", region.aws_region)
     secret = rings.get_secret_value(SecretId=region.deployment.output(names.OUTPUT_UNSUBSCRIBE_KEYS))["SecretString"]
@@ -119,7 +121,7 @@ def test_the_link_in_the_mail_shows_a_page_and_leaves_when_its_button_is_pressed
     import_people([person], tmp_path, cloud)
     region.wake(names.OUTPUT_PLANNER_SCHEDULE)
     accepted = partial(row, region, person, Channel.EMAIL, Status.ACCEPTED)
-    eventually(accepted, within_s=60, what="the email accepted")
+    eventually(accepted, waking=region, within_s=60, what="the email accepted")
     (mail,) = mailboxes.of(person)
     url = region.deployment.output(names.OUTPUT_UNSUBSCRIBE_URL)
     (link,) = set(re.findall(rf"{re.escape(url)}[A-Za-z0-9._-]+", mail.html + mail.text))
@@ -147,7 +149,12 @@ def test_the_mail_programs_button_is_offered_through_the_http_provider_too(
     region, person = regions["us"], Person("one-click-olga", "us", digest_channels="email")
     import_people([person], tmp_path, cloud)
     region.wake(names.OUTPUT_PLANNER_SCHEDULE)
-    eventually(partial(row, region, person, Channel.EMAIL, Status.ACCEPTED), within_s=60, what="the email accepted")
+    eventually(
+        partial(row, region, person, Channel.EMAIL, Status.ACCEPTED),
+        waking=region,
+        within_s=60,
+        what="the email accepted",
+    )
     (operation,) = [one for one in provider.operations if one.to == person.email]
     url = region.deployment.output(names.OUTPUT_UNSUBSCRIBE_URL)
     assert operation.email.headers["List-Unsubscribe"].startswith(f"<{url}0.{person.customer_id}.digest.email.")
@@ -163,7 +170,7 @@ def test_stop_ends_every_text(regions: Regions, emulator: Emulator, cloud: Mappi
     assert {consent(region, stella, topic, Channel.SMS) for topic in Topic} == {"opted_out"}
     region.wake(names.OUTPUT_PLANNER_SCHEDULE)
     ended = partial(row, region, stella, Channel.SMS, Status.SKIPPED, Status.ACCEPTED)
-    assert eventually(ended, within_s=60, what="the text skipped").skip_reason is SkipReason.SUPPRESSED
+    assert eventually(ended, waking=region, within_s=60, what="the text skipped").skip_reason is SkipReason.SUPPRESSED
     assert not [one for one in emulator.texts() if one.to == stella.phone]
 
 
@@ -173,7 +180,12 @@ def test_who_was_erased_and_leaves_by_an_old_mail_stays_left_when_they_are_impor
     region, greta = regions["eu"], Gone("gone-greta", "eu", digest_channels="email")
     import_people([greta], tmp_path, cloud)
     region.wake(names.OUTPUT_PLANNER_SCHEDULE)
-    eventually(partial(row, region, greta, Channel.EMAIL, Status.ACCEPTED), within_s=60, what="the email accepted")
+    eventually(
+        partial(row, region, greta, Channel.EMAIL, Status.ACCEPTED),
+        waking=region,
+        within_s=60,
+        what="the email accepted",
+    )
     (mail,) = mailboxes.of(greta)
     (link,) = set(
         re.findall(r"https?://[^\s\"<>]+/0\.gone-greta\.digest\.email\.[A-Za-z0-9_-]+", mail.html + mail.text)

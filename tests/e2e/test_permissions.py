@@ -75,6 +75,7 @@ def test_a_consumer_that_may_not_send_halts_its_channel_and_loses_nothing(
     region.wake(names.OUTPUT_PLANNER_SCHEDULE)
     eventually(
         lambda: traffic.gate(Channel.EMAIL).position(utc_now()) is GatePosition.HALTED,
+        waking=region,
         within_s=30,
         what="the channel halted",
     )

@@ -50,7 +50,7 @@ def suppressed(region: RunningRegion, person: Person) -> Any:
 def send_to(region: RunningRegion, person: Person, folder: Path, cloud: Mapping[str, str]) -> Delivery:
     import_people([person], folder, cloud)
     region.wake(names.OUTPUT_PLANNER_SCHEDULE)
-    return eventually(partial(accepted, region, person), within_s=60, what="the email accepted")
+    return eventually(partial(accepted, region, person), waking=region, within_s=60, what="the email accepted")
 
 
 @contextmanager

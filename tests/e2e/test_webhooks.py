@@ -28,7 +28,9 @@ def called(regions: Regions, cloud: Mapping[str, str], tmp_path_factory: pytest.
     region = regions["eu"]
     import_people([HANNA], tmp_path_factory.mktemp("hanna"), cloud)
     region.wake(names.OUTPUT_PLANNER_SCHEDULE)
-    eventually(lambda: told_of_endpoint(cloud)["failures"], within_s=90, what="the first failed call on record")
+    eventually(
+        lambda: told_of_endpoint(cloud)["failures"], waking=region, within_s=90, what="the first failed call on record"
+    )
     return region
 
 
