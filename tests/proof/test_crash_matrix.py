@@ -17,7 +17,7 @@ from tests.proof.matrix import Wish
 from tests.proof.outside import Meanwhile
 from tests.proof.stories import EVERY_KIND, STORIES
 
-SHARE: Final = 0.015
+SHARE: Final = 0.006
 AT_ONCE: Final = frozenset({Meanwhile.NOBODY, Meanwhile.TWIN})
 WEEKS: Final = uncut(STORIES.values(), Kind)
 
