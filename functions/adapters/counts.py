@@ -24,15 +24,20 @@ class Counts:
         """Write the counts and begin anew."""
         for (name, channel, outcome), count in sorted(self._counts.items()):
             dimensions = {"service": names.SERVICE, "region": data_region, "channel": channel, "outcome": outcome}
-            with single_metric(
-                name=name,
-                unit=MetricUnit.Count,
-                value=count,
-                namespace=names.METRICS_NAMESPACE,
-                default_dimensions=dimensions,
-            ):
-                pass
+            write_count(name, count, dimensions)
         self._counts.clear()
+
+
+def write_count(name: str, count: int, dimensions: dict[str, str]) -> None:
+    """Write one count out at once, with these dimensions and no other."""
+    with single_metric(
+        name=name,
+        unit=MetricUnit.Count,
+        value=count,
+        namespace=names.METRICS_NAMESPACE,
+        default_dimensions=dimensions,
+    ):
+        pass
 
 
 def where_raised(error: Exception) -> str:

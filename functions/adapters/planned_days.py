@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, time, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from functions import names
 from functions.adapters.conditional_write import updated
 from functions.adapters.items import from_item, to_item
-from functions.core.instants import from_text, to_text
+from functions.core.instants import epoch_s_after, from_text, to_text
 
 if TYPE_CHECKING:
-    from datetime import date
+    from datetime import date, datetime
 
     from mypy_boto3_dynamodb import DynamoDBClient
 
@@ -32,12 +32,12 @@ class DynamoPlannedDays:
 
     def add(self, day: date, schedules: int, *, at_most: int | None) -> bool:
         """Add to a day's number in one conditional write; False if it would become more than `at_most`."""
-        values: dict[str, Any] = {
-            ":more": {"N": str(schedules)},
-            ":purge_at": {"N": str(int((datetime.combine(day, time(), UTC) + KEPT_FOR).timestamp()))},
-        }
         if at_most is not None and schedules > at_most:
             return False
+        values: dict[str, Any] = {
+            ":more": {"N": str(schedules)},
+            ":purge_at": {"N": str(epoch_s_after(day, KEPT_FOR))},
+        }
         condition = {}
         if at_most is not None:
             condition["ConditionExpression"] = "attribute_not_exists(schedules) OR schedules <= :room"

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from functions import names
 from functions.adapters.items import from_item
 from functions.core.bounce_brake import Tally
+from functions.core.instants import epoch_s_after
 
 if TYPE_CHECKING:
+    from datetime import date
+
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from functions.core.identity import Channel
@@ -35,7 +38,7 @@ class DynamoReceiptTallies:
             ExpressionAttributeNames={"#purge_at": names.TTL},
             ExpressionAttributeValues={
                 **{f":{name}": {"N": str(count)} for name, count in counts.items()},
-                ":purge_at": {"N": str(int((datetime.combine(day, time(), UTC) + KEPT_FOR).timestamp()))},
+                ":purge_at": {"N": str(epoch_s_after(day, KEPT_FOR))},
             },
             ReturnValues="ALL_NEW",
         )

@@ -6,7 +6,7 @@ when its delivery expires: after that nothing sends it. What became of it is on 
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ClientError
@@ -17,6 +17,7 @@ from functions.adapters.delivery_rows import summary_from_row, summary_to_row
 from functions.adapters.items import from_item, to_item
 from functions.adapters.transactions import CANCELLED, cancellation_codes, transact
 from functions.core.customer import PROFILE
+from functions.core.instants import epoch_s_after
 from functions.core.summary import Summary
 
 if TYPE_CHECKING:
@@ -81,7 +82,6 @@ class DynamoTokenBudget:
 
     def reserve(self, period: str, tokens: int) -> bool:
         """Count the tokens as used in one conditional update. If its answer is lost they count twice: less is spent."""
-        kept_until = datetime.combine(date.fromisoformat(period), time(), UTC) + USE_KEPT_FOR
         return updated(
             self._client,
             TableName=self._table,
@@ -92,7 +92,7 @@ class DynamoTokenBudget:
             ExpressionAttributeValues={
                 ":tokens": {"N": str(tokens)},
                 ":room": {"N": str(self._tokens_per_period - tokens)},
-                ":purge_at": {"N": str(int(kept_until.timestamp()))},
+                ":purge_at": {"N": str(epoch_s_after(date.fromisoformat(period), USE_KEPT_FOR))},
             },
         )
 

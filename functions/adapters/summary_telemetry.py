@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aws_lambda_powertools.metrics import MetricUnit, single_metric
-
 from functions import names
-from functions.adapters.counts import where_raised
+from functions.adapters.counts import where_raised, write_count
 from functions.adapters.telemetry import data_region, logger
 
 if TYPE_CHECKING:
@@ -22,14 +20,7 @@ def tokens_used(recipe: Recipe, answer: Answer) -> None:
         names.METRIC_SUMMARY_OUTPUT_TOKENS: answer.output_tokens,
     }
     for name, tokens in used.items():
-        with single_metric(
-            name=name,
-            unit=MetricUnit.Count,
-            value=tokens,
-            namespace=names.METRICS_NAMESPACE,
-            default_dimensions=dimensions,
-        ):
-            pass
+        write_count(name, tokens, dimensions)
 
 
 def summary_failed(delivery_id: str, error: Exception) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from functions.core.envelope import Envelope
-    from functions.core.identity import Channel
+    from functions.core.identity import Channel, DeliveryId
     from functions.core.ports import Clock, Ledger, Sender
     from functions.core.summary import SummaryNote
     from functions.core.traffic import Lane
@@ -124,7 +124,7 @@ class Consumer:
     def consume(self, received: Received) -> Disposition:
         """Act on one message. Raises PoisonError; any other exception leaves the row for another try."""
         _, delivery_id = read_message(received.body, channel=self.channel)
-        row = self.ledger.read([str(delivery_id)]).get(str(delivery_id))
+        row = self._read(delivery_id)
         if row is None:
             # Rows are written before ids are sent: this one was erased, or purged long ago.
             return Disposition(Note.NO_ROW)
@@ -133,12 +133,15 @@ class Consumer:
     def give_up(self, received: Received, *, code: str) -> None:
         """Record that the last allowed receive failed for a reason of our own; SQS moves the message on."""
         _, delivery_id = read_message(received.body, channel=self.channel)
-        row = self.ledger.read([str(delivery_id)]).get(str(delivery_id))
+        row = self._read(delivery_id)
         now = self.clock()
         if row is None or row.status not in {Status.PLANNED, Status.QUEUED, Status.RETRYABLE}:
             return
         if row.next_attempt_at is None or row.next_attempt_at <= now:  # else it is put off, and comes back without SQS
             self.ledger.write(row, exhausted(row, code=code, at=now))
+
+    def _read(self, delivery_id: DeliveryId) -> Delivery | None:
+        return self.ledger.read([str(delivery_id)]).get(str(delivery_id))
 
     def _finished(self, row: Delivery) -> Disposition | None:
         rejected = row.status is Status.DEAD_LETTER and not row.exhausted()
@@ -224,9 +227,9 @@ class Consumer:
         return Disposition(Note.FAILED, visible_in_s=pause, delivery=row, outcome=outcome, summary=summary)
 
     def _settled_by_another(self, row: Delivery, *, last: bool) -> Disposition:
-        current = self.ledger.read([str(row.delivery_id)]).get(str(row.delivery_id))
+        current = self._read(row.delivery_id) if last else None
         # Two had the message on its last receive. Given up by the other one, it belongs into the dead-letter queue.
-        given_up = last and current is not None and current.exhausted()
+        given_up = current is not None and current.exhausted()
         return Disposition(Note.DUPLICATE, visible_in_s=AT_ONCE if given_up else None, delivery=row)
 
     def _pause_s(self, row: Delivery, received: Received) -> int:

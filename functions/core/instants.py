@@ -1,8 +1,8 @@
-"""Instants as text: UTC, fixed width, so that their order as text is their order in time."""
+"""Instants as text (UTC, fixed width, so that their order as text is their order in time) and as a TTL."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time, timedelta
 
 
 def to_text(instant: datetime) -> str:
@@ -24,3 +24,8 @@ def from_text(text: str) -> datetime:
         msg = f"{text!r} names no time zone; write it like 2026-11-29T20:05:00Z"
         raise ValueError(msg)
     return instant.astimezone(UTC)
+
+
+def epoch_s_after(day: date, kept_for: timedelta) -> int:
+    """Return when so long has passed since a UTC day began, in seconds since the epoch, as DynamoDB's TTL has it."""
+    return int((datetime.combine(day, time(), UTC) + kept_for).timestamp())

@@ -6,16 +6,15 @@ A wrong import, a schedule set back, a restored table: what is planned is sent, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 from math import ceil
 from typing import TYPE_CHECKING
+
+from functions.core.calendar import WEEK
 
 if TYPE_CHECKING:
     from datetime import date
 
     from functions.core.ports import Clock, PlannedDays
-
-A_WEEK = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ class SurgeGuard:
 
     def admits(self, schedules: int, *, day: date) -> bool:
         """Whether so many more may be planned on a day."""
-        if self.days.add(day, schedules, at_most=self.rule.most(self.days.planned(day - A_WEEK))):
+        if self.days.add(day, schedules, at_most=self.rule.most(self.days.planned(day - WEEK))):
             return True
         until = self.days.approved_until()
         return until is not None and self.clock() < until and self.days.add(day, schedules, at_most=None)

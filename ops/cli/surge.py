@@ -10,7 +10,8 @@ import typer
 
 from functions import names
 from functions.adapters.planned_days import DynamoPlannedDays
-from functions.core.surge import A_WEEK, SurgeRule
+from functions.core.calendar import WEEK
+from functions.core.surge import SurgeRule
 from ops.cli.actions import OneRegionOption, ReasonOption, action_as_json, recorded, tell_action
 from ops.cli.output import moment, note, print_json, say, utc
 from ops.cli.workplace import JsonOption, RegionOption, workplace_of
@@ -88,7 +89,7 @@ def approve(
 
 def _surge(region: RegionDeployment, now: datetime) -> Surge:
     days, today = _days(region), now.date()
-    last_week = days.planned(today - A_WEEK)
+    last_week = days.planned(today - WEEK)
     variables = region.planner_variables()
     rule = SurgeRule(float(variables[names.ENV_SURGE_FACTOR]), int(variables[names.ENV_SURGE_FLOOR]))
     return Surge(days.planned(today), last_week, rule.most(last_week), days.approved_until())
