@@ -8,6 +8,7 @@ What is added to ministack, each written for the version pinned in requirements/
 - Context attributes (`<aws.scheduler.scheduled-time>` and its siblings) in a schedule's input, which ministack hands
   over literally. The planner's idea of time is that attribute, so without it nothing would be planned.
 - `/_local/sent`: what was sent, with its region. Ministack's own list of emails does not say where one was sent from.
+- Metrics and alarms: see `ops.local.emulator_metrics`.
 - Functions run under the plain interpreter, outside the virtual environment, so that a dependency missing from the
   bundle is missed here as it would be in Lambda. A bundle is unpacked once for all processes that run it, read-only in
   Lambda as well, so that only the first of them compiles it.
@@ -35,6 +36,8 @@ from types import SimpleNamespace
 from typing import Any, Final, NoReturn, TypeAlias
 
 from typing_extensions import override
+
+from ops.local.emulator_metrics import keep_metrics
 
 SENT_PATH: Final = "/_local/sent"
 # Schedules are looked at this often. AWS is punctual to the minute; ministack's own 10 s would be most of a local run.
@@ -231,6 +234,7 @@ def main() -> NoReturn:
 
     fill_schedule_inputs(scheduler, eventbridge)
     parse_expressions_once(dynamodb)
+    keep_metrics(require)
     share_unpacked_bundles(lambda_runtime, Path(os.environ["TMPDIR"], "bundles"))
     sys.executable = str(Path(sys.executable).resolve())
     config = Config()

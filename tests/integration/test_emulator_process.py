@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -64,6 +65,48 @@ def test_a_waiting_message_can_be_seen_without_being_received(tmp_path: Path) ->
 
         assert [message.receive_count for message in emulator.queue_messages(queue_url)] == [0]
         assert [message.receive_count for message in emulator.queue_messages(queue_url)] == [0]
+
+
+def test_what_a_function_logs_and_what_a_queue_holds_become_metrics_that_alarms_stand_on(tmp_path: Path) -> None:
+    with Emulator(tmp_path) as emulator:
+        logs, cloudwatch = (emulator.client(name, "eu-west-1") for name in ("logs", "cloudwatch"))
+        sqs = emulator.client("sqs", "eu-west-1")
+        for name, namespace, metric, dimension in (
+            ("halted", "DigestDelivery", "ChannelsHalted", {"Name": "region", "Value": "eu"}),
+            ("elsewhere", "DigestDelivery", "ChannelsHalted", {"Name": "region", "Value": "us"}),
+            ("dead", "AWS/SQS", "ApproximateNumberOfMessagesVisible", {"Name": "QueueName", "Value": "dead"}),
+        ):
+            cloudwatch.put_metric_alarm(
+                AlarmName=name,
+                Namespace=namespace,
+                MetricName=metric,
+                Dimensions=[dimension],
+                Statistic="Maximum",
+                Period=60,
+                EvaluationPeriods=1,
+                Threshold=1,
+                ComparisonOperator="GreaterThanOrEqualToThreshold",
+                TreatMissingData="notBreaching",
+            )
+        sqs.send_message(QueueUrl=sqs.create_queue(QueueName="dead")["QueueUrl"], MessageBody="{}")
+        logs.create_log_group(logGroupName="reconciler")
+        logs.create_log_stream(logGroupName="reconciler", logStreamName="one")
+        logs.put_log_events(
+            logGroupName="reconciler",
+            logStreamName="one",
+            logEvents=[{"timestamp": round(time.time() * 1000), "message": one_halted_channel()}],
+        )
+
+        def states() -> dict[str, str]:
+            return {one["AlarmName"]: one["StateValue"] for one in cloudwatch.describe_alarms()["MetricAlarms"]}
+
+        assert eventually(lambda: states() == {"halted": "ALARM", "elsewhere": "OK", "dead": "ALARM"})
+
+
+def one_halted_channel() -> str:
+    directive = {"Namespace": "DigestDelivery", "Dimensions": [["region"]], "Metrics": [{"Name": "ChannelsHalted"}]}
+    about = {"Timestamp": round(time.time() * 1000), "CloudWatchMetrics": [directive]}
+    return json.dumps({"_aws": about, "region": "eu", "ChannelsHalted": [1.0]})
 
 
 def test_a_busy_port_is_named_with_the_way_out(tmp_path: Path) -> None:
