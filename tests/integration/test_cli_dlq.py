@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +11,14 @@ import pytest
 
 from functions.adapters.items import from_item
 from functions.core.delivery import Delivery, Status
+from functions.core.identity import Channel
 from functions.core.message import DeliveryMessage
 from ops.deployment import Deployment
 from tests.fakes.clock import SUNDAY_EVENING
 from tests.fakes.environment import CONTROL, dead_letter_url, queue_url
 from tests.fakes.examples import EMAIL_ADDRESS, a_delivery, a_rejected_delivery, an_exhausted_delivery
 from tests.integration.faults import failing, refused
+from tests.integration.move_tasks import NO_SOURCE, MoveTasks, sources_kept
 from tests.integration.operators_desk import Desk, FakeLambda, RegionAtHand, a_second_region
 from tests.integration.region import Clock, Functions, Region
 
@@ -28,62 +29,6 @@ MOVE = ("dlq", "move", "email", "--region", "us", "--reason", "INC-47: provider 
 POISON = f'{{"to": "{EMAIL_ADDRESS}", "text": "canary"}}'
 DEAD = dead_letter_url("email")
 A_MOMENT = timedelta(milliseconds=1)  # moto's time stands still, too
-
-
-@dataclass
-class MoveTasks:
-    """SQS's message move tasks as AWS documents them; everything else is moto's.
-
-    One at a time for each queue, no filter, new message ids. `paused` leaves a task running.
-    """
-
-    sqs: Any
-    tasks: list[dict[str, Any]] = field(default_factory=list)
-    paused: bool = False
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.sqs, name)
-
-    def start_message_move_task(self, *, SourceArn: str, MaxNumberOfMessagesPerSecond: int) -> dict[str, Any]:  # noqa: N803 - as boto3 spells them
-        assert SourceArn.endswith("email-dead-letters")
-        running = any(task["Status"] == "RUNNING" for task in self.tasks)
-        if running:
-            raise refused("StartMessageMoveTask", "InvalidParameterValue")
-        task = {
-            "TaskHandle": f"task-{len(self.tasks)}",
-            "Status": "RUNNING",
-            "SourceArn": SourceArn,
-            "MaxNumberOfMessagesPerSecond": MaxNumberOfMessagesPerSecond,
-            "ApproximateNumberOfMessagesMoved": 0,
-            "ApproximateNumberOfMessagesToMove": 2,
-            "StartedTimestamp": int(SUNDAY_EVENING.timestamp() * 1000),
-        }
-        self.tasks.insert(0, task)
-        if not self.paused:
-            self._finish(task)
-        return {"TaskHandle": task["TaskHandle"]}
-
-    def list_message_move_tasks(self, *, SourceArn: str, MaxResults: int) -> dict[str, Any]:  # noqa: N803 - as boto3 spells them
-        assert (SourceArn.endswith("email-dead-letters"), MaxResults) == (True, 10)
-        return {"Results": [_told(task) for task in self.tasks]}
-
-    def cancel_message_move_task(self, *, TaskHandle: str) -> dict[str, int]:  # noqa: N803 - as boto3 spells them
-        (task,) = [one for one in self.tasks if one["TaskHandle"] == TaskHandle]
-        task["Status"] = "CANCELLED"
-        return {"ApproximateNumberOfMessagesMoved": task["ApproximateNumberOfMessagesMoved"]}
-
-    def _finish(self, task: dict[str, Any]) -> None:
-        while messages := self.sqs.receive_message(QueueUrl=DEAD, MaxNumberOfMessages=10).get("Messages", []):
-            for one in messages:
-                self.sqs.send_message(QueueUrl=queue_url("email"), MessageBody=one["Body"])
-                self.sqs.delete_message(QueueUrl=DEAD, ReceiptHandle=one["ReceiptHandle"])
-                task["ApproximateNumberOfMessagesMoved"] += 1
-        task["Status"] = "COMPLETED"
-
-
-def _told(task: dict[str, Any]) -> dict[str, Any]:
-    # The handle is told of running tasks only.
-    return {name: held for name, held in task.items() if name != "TaskHandle" or task["Status"] == "RUNNING"}
 
 
 class OnAws(RegionAtHand):
@@ -102,11 +47,12 @@ def desk(region: Region, functions: Functions, clock: Clock, capsys: pytest.Capt
 
 
 @pytest.fixture
-def tasks(desk: Desk) -> MoveTasks:
+def tasks(desk: Desk) -> Iterator[MoveTasks]:
     there = OnAws("us", "us-east-1", desk.planner)
-    there.move_tasks = MoveTasks(desk.us.sqs)
+    there.move_tasks = MoveTasks(desk.us.sqs, desk.clock)
     desk.deployment = Deployment([there])
-    return there.move_tasks
+    with sources_kept():
+        yield there.move_tasks
 
 
 @contextmanager
@@ -121,6 +67,12 @@ def dead(region: Region, *rows: Delivery) -> None:
     region.put_deliveries(*rows)
     for row in rows:
         send(region, DeliveryMessage.of(row).to_body())
+
+
+def bury(region: Region, *rows: Delivery) -> None:
+    """As `dead`, with messages that SQS itself moved there after their last receive."""
+    region.put_deliveries(*rows)
+    region.bury(Channel.EMAIL, *(DeliveryMessage.of(row).to_body() for row in rows))
 
 
 def send(region: Region, body: str, **attributes: Any) -> None:
@@ -203,39 +155,49 @@ def test_an_empty_queue_says_so(desk: Desk) -> None:
 
 
 def test_a_move_is_the_service_s_own_at_a_rate_and_on_record(desk: Desk, tasks: MoveTasks) -> None:
-    dead(desk.us, an_exhausted_delivery(customer_id="c-1"), an_exhausted_delivery(customer_id="c-2"))
+    bury(desk.us, an_exhausted_delivery(customer_id="c-1"), an_exhausted_delivery(customer_id="c-2"))
     told = desk.digest(*MOVE, "--rate", "5", "--yes", "2")
     assert told.out.endswith("See how far it is: digest dlq status email --region us\n")
-    assert [task["MaxNumberOfMessagesPerSecond"] for task in tasks.tasks] == [5]
-    assert (len(desk.us.bodies(queue_url("email"))), desk.us.count(DEAD)) == (2, 0)
+    assert [task.rate for task in tasks.tasks] == [5]
     assert records(desk.us) == [("move dead letters email", 2)]
+    desk.clock.advance(timedelta(seconds=1))
     told = desk.digest("dlq", "status", "email", "--region", "us")
     assert told.out.startswith("email in us: no move runs\n")
-    assert "2026-11-29 20:00:00, now  completed      2   2" in told.out
+    assert "2026-11-29 20:00:00, 1 s ago  completed      2   2" in told.out
+    assert (len(desk.us.bodies(queue_url("email"))), desk.us.count(DEAD)) == (2, 0)
 
 
 def test_a_second_move_waits_for_the_first(desk: Desk, tasks: MoveTasks) -> None:
-    dead(desk.us, an_exhausted_delivery())
-    tasks.paused = True
-    desk.digest(*MOVE, "--yes", "1")
-    told = desk.digest(*MOVE, "--yes", "1")
+    bury(desk.us, an_exhausted_delivery(customer_id="c-1"), an_exhausted_delivery(customer_id="c-2"))
+    desk.digest(*MOVE, "--rate", "1", "--yes", "2")
+    told = desk.digest(*MOVE, "--yes", "2")
     assert told.status == 1
     assert "a move is running already; see `digest dlq status email --region us`" in told.err
-    assert desk.digest("dlq", "status", "email", "--region", "us").out.startswith(
-        "email in us: running, 0 of 2 moved\n"
-    )
+    told = desk.digest("dlq", "status", "email", "--region", "us")
+    assert told.out.startswith("email in us: running, 0 of 2 moved\n")
+    assert len(tasks.tasks) == 1
 
 
 def test_a_move_is_cancelled_and_what_is_left_stays_where_it_is(desk: Desk, tasks: MoveTasks) -> None:
-    dead(desk.us, an_exhausted_delivery())
-    tasks.paused = True
-    desk.digest(*MOVE, "--yes", "1")
+    bury(desk.us, an_exhausted_delivery(customer_id="c-1"), an_exhausted_delivery(customer_id="c-2"))
+    desk.digest(*MOVE, "--rate", "1", "--yes", "2")
+    desk.clock.advance(timedelta(seconds=1))
     cancel = ("dlq", "cancel", "email", "--region", "us", "--reason", "INC-47: not mended")
-    assert desk.digest(*cancel).out.startswith("email in us: cancelled, after about 0 messages\n")
+    assert desk.digest(*cancel).out.startswith("email in us: cancelled, after about 1 message\n")
     assert desk.digest(*cancel).out == "email in us: no move runs; nothing was changed\n"
     told = desk.digest("dlq", "status", "email", "--region", "us", "--json").json
-    assert [task["status"] for task in told["tasks"]] == ["CANCELLED"]
-    assert desk.us.count(DEAD) == 1
+    assert [task["status"] for task in told["tasks"]] == [task.status for task in tasks.tasks] == ["CANCELLED"]
+    assert (desk.us.count(queue_url("email")), desk.us.count(DEAD)) == (1, 1)
+
+
+def test_a_move_that_meets_what_somebody_sent_by_hand_fails_and_says_why(desk: Desk, tasks: MoveTasks) -> None:
+    send(desk.us, POISON)
+    desk.digest(*MOVE, "--yes", "1")
+    desk.clock.advance(timedelta(seconds=1))
+    (task,) = desk.digest("dlq", "status", "email", "--region", "us", "--json").json["tasks"]
+    assert (task["status"], task["failure"], task["moved"]) == ("FAILED", NO_SOURCE, 0)
+    assert f"failed      0   1  {NO_SOURCE}" in desk.digest("dlq", "status", "email", "--region", "us").out
+    assert tasks.tasks[0].status == "FAILED"
 
 
 # --- move, where it has none ---

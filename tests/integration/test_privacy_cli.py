@@ -46,9 +46,10 @@ from tests.fakes.examples import (
 )
 from tests.integration.canaries import QUOTING, Watch, every_other_logger
 from tests.integration.faults import failing
+from tests.integration.move_tasks import MoveTasks
 from tests.integration.operators_desk import Desk, FakeLambda, a_second_region
 from tests.integration.region import Clock, Functions, Region
-from tests.integration.test_cli_dlq import MoveTasks, OnAws
+from tests.integration.test_cli_dlq import OnAws
 
 # A preview shows a message and a secret is handed over: that is what they are for. An error names an amount as example.
 SHOWN: Final = {
@@ -82,7 +83,7 @@ def desk(region: Region, functions: Functions, clock: Clock, capsys: pytest.Capt
     desk = Desk(region, a_second_region(), planner, clock, capsys)
     regions = [Staffed("us", "us-east-1", planner), Staffed("eu", "eu-west-1", planner)]
     for there, tables in zip(regions, (desk.us, desk.eu), strict=True):
-        there.move_tasks = MoveTasks(tables.sqs)
+        there.move_tasks = MoveTasks(tables.sqs, clock)
     desk.deployment = Deployment(regions)
     region.sqs.send_message(QueueUrl=dead_letter_url(Channel.EMAIL), MessageBody=QUOTING)  # somebody else's
     region.add(a_profile(webhook=AN_ENDPOINT, suppressed={Channel.EMAIL: "hard_bounce"}), an_activity())
