@@ -29,6 +29,7 @@ from botocore.exceptions import (
 
 from functions import names
 from functions.adapters.clock import utc_now
+from functions.adapters.dead_letter_queue import DeadLetterQueue
 from functions.adapters.ledger import DynamoLedger
 from functions.adapters.secrets import SecretError, SecretKeyRing
 from functions.core.keyring import KeyRing, KeyRingError
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from mypy_boto3_secretsmanager import SecretsManagerClient
     from mypy_boto3_sqs import SQSClient
 
+    from functions.core.identity import Channel
     from stacks.settings import Settings
 
 CDK_JSON: Final = Path(__file__).resolve().parents[1] / "cdk.json"
@@ -138,6 +140,12 @@ class RegionDeployment:
 
     def dead_letter_queue_url(self, channel: str) -> str:
         return self.output(names.dead_letter_queue_output(channel))
+
+    def dead_letter_queue(self, channel: Channel) -> DeadLetterQueue:
+        """A channel's dead-letter queue."""
+        return DeadLetterQueue(
+            self.sqs, channel, url=self.dead_letter_queue_url(channel), source_url=self.queue_url(channel)
+        )
 
     def consumer_variables(self, channel: str) -> Mapping[str, str]:
         """Environment of a channel's consumer, as it is deployed: what decides about a message beside the rows."""

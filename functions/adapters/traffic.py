@@ -54,9 +54,10 @@ class DynamoTraffic:
             ExpressionAttributeValues={":at": {"S": to_text(at)}, ":cause": {"S": cause}},
         )
 
-    def resume(self, channel: Channel) -> None:
-        """Open a channel's gate, whatever closed it."""
-        self._update(channel, UpdateExpression="REMOVE halted_at, closed_until, cause")
+    def resume(self, channel: Channel, *, seen: Gate | None = None) -> bool:
+        """Open a channel's gate, whatever closed it; or only if it still is as it was `seen`."""
+        condition: dict[str, Any] = {} if seen is None else _still(seen)
+        return self._update(channel, UpdateExpression="REMOVE halted_at, closed_until, cause", **condition)
 
     def reserve(
         self, channel: Channel, count: int, *, interval: timedelta, now: datetime, not_after: datetime
@@ -103,6 +104,17 @@ class DynamoTraffic:
 
 def _key(channel: Channel) -> Any:  # noqa: ANN401 - a key, as every operation types it anew
     return {names.CONTROL_KEY: {"S": f"channel#{channel}"}}
+
+
+def _still(gate: Gate) -> dict[str, Any]:
+    """The condition that a gate still is this one: halted then, or closed until then, and by nobody else since."""
+    held = {"halted_at": gate.halted_at, "closed_until": gate.closed_until}
+    values = {f":{name}": {"S": to_text(at)} for name, at in held.items() if at is not None}
+    parts = [f"attribute_not_exists({name})" if at is None else f"{name} = :{name}" for name, at in held.items()]
+    return {
+        "ConditionExpression": " AND ".join(parts),
+        **({"ExpressionAttributeValues": values} if values else {}),
+    }
 
 
 def _instant(held: dict[str, Any], name: str) -> datetime | None:

@@ -11,6 +11,8 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Protocol
 
+from functions.core.wording import utc
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
@@ -47,6 +49,15 @@ class Gate:
             return GatePosition.CLOSED
         return GatePosition.OPEN
 
+    def in_words(self, now: datetime) -> str:
+        """`open`, `closed until 2026-11-29 20:05:00 UTC (throttled)`, `halted since ... (INC-47)`."""
+        cause = f" ({self.cause})" if self.cause else ""
+        if self.position(now) is GatePosition.HALTED and self.halted_at is not None:
+            return f"halted since {utc(self.halted_at)}{cause}"
+        if self.position(now) is GatePosition.CLOSED and self.closed_until is not None:
+            return f"closed until {utc(self.closed_until)}{cause}"
+        return "open"
+
     def opens_at(self, now: datetime) -> datetime | None:
         """When a row that may not be sent now should be looked at again; None if it may be sent."""
         position = self.position(now)
@@ -78,8 +89,8 @@ class Traffic(Protocol):
         """Halt a channel; False if it was halted already."""
         ...
 
-    def resume(self, channel: Channel) -> None:
-        """Open a channel's gate."""
+    def resume(self, channel: Channel, *, seen: Gate | None = None) -> bool:
+        """Open a channel's gate; False, and nothing changed, if it is no longer the one that was `seen`."""
         ...
 
     def reserve(

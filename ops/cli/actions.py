@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
+from functions.adapters.audit import Action, AuditTrail
 from functions.core.identity import Channel
-from ops.audit import Action, AuditTrail
-from ops.cli.output import moment, say, utc
+from functions.core.reasons import ReasonRefusedError, checked_reason
+from functions.core.wording import utc
+from ops.cli.output import moment, say
 from ops.deployment import DeploymentError, RegionDeployment, in_words
 
-LONGEST_REASON: Final = 200
-# A reason is shown to everybody who asks what was done: it names a cause or a ticket, not a person.
-_PERSONAL: Final = re.compile(r"@|[0-9][0-9 ()./-]{6,}[0-9]")
 
-
-def checked_reason(text: str | None) -> str | None:
-    """One line that names nobody; typer.BadParameter otherwise."""
-    if text is not None and not (text.strip() and text.isprintable() and len(text) <= LONGEST_REASON):
-        raise typer.BadParameter(f"must be one line of 1 to {LONGEST_REASON} characters")
-    if text is not None and _PERSONAL.search(text):
-        raise typer.BadParameter("holds what may be an address or a number; name the cause, or a ticket")
-    return text
+def _reason(text: str | None) -> str | None:
+    try:
+        return None if text is None else checked_reason(text)
+    except ReasonRefusedError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 ChannelArgument: TypeAlias = Annotated[
@@ -37,16 +32,12 @@ OneRegionOption: TypeAlias = Annotated[
 ]
 ReasonOption: TypeAlias = Annotated[
     str,
-    typer.Option(
-        "--reason", metavar="TEXT", help="Why, for whoever asks.", callback=checked_reason, show_default=False
-    ),
+    typer.Option("--reason", metavar="TEXT", help="Why, for whoever asks.", callback=_reason, show_default=False),
 ]
 # Where what was found, or what is done, says enough by itself.
 SaidReasonOption: TypeAlias = Annotated[
     str | None,
-    typer.Option(
-        "--reason", metavar="TEXT", help="Why, or what was mended.", callback=checked_reason, show_default=False
-    ),
+    typer.Option("--reason", metavar="TEXT", help="Why, or what was mended.", callback=_reason, show_default=False),
 ]
 CountOption: TypeAlias = Annotated[
     int | None,

@@ -12,13 +12,13 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from functions import names
+from functions.adapters.due_schedules import due_by
 from functions.core.allow_list import AllowList
 from functions.core.customer import DigestSchedule
 from functions.core.delivery import SkipReason
 from functions.core.eligibility import reason_to_skip
 from functions.core.identity import Channel, DeliveryId, Topic
 from functions.core.ports import UnreadableSchedule
-from ops.cli.due_schedules import due_by
 from ops.profiles import profiles
 
 if TYPE_CHECKING:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Final
 
 import typer
 
 from functions import names
-from functions.adapters.delivery_rows import attention_partition
+from functions.adapters.audit import Action
+from functions.adapters.standings import Standing
 from functions.adapters.traffic import DynamoTraffic
-from functions.core.delivery import Attention
 from functions.core.identity import Channel
-from functions.core.traffic import Gate, GatePosition
-from ops.audit import Action
+from functions.core.traffic import GatePosition
 from ops.cli.actions import (
     ChannelArgument,
     OneRegionOption,
@@ -26,28 +24,12 @@ from ops.cli.actions import (
     tell_action,
     trail,
 )
-from ops.cli.output import moment, note, out, print_json, say, table, utc
+from ops.cli.output import moment, note, out, print_json, say, table
 from ops.cli.workplace import JsonOption, RegionOption, workplace_of
-from ops.deployment import RegionDeployment
+from ops.deployment import DeploymentError, RegionDeployment
 
 ACTIONS_SHOWN: Final = 5
 _NUMBERS: Final = ("Per second", "On the way", "Waiting")
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """How a channel stands in one data region."""
-
-    channel: Channel
-    gate: Gate
-    rate_per_second: float
-    on_the_way: int  # planned, queued or being sent
-    waiting: int  # put off, or to be tried again
-
-    def outlook(self) -> str:
-        """`1,204 deliveries wait, 14 a second`."""
-        wait = "delivery waits" if self.waiting == 1 else "deliveries wait"
-        return f"{self.waiting:,} {wait}, {self.rate_per_second:g} a second"
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -110,7 +92,7 @@ def pause(
         print_json(_done(where, channel, action))
     elif action is None:
         gate = _traffic(where).gate(channel)
-        say(f"{channel} in {where.data_region}: {_in_words(gate, now)}; nothing was changed")
+        say(f"{channel} in {where.data_region}: {gate.in_words(now)}; nothing was changed")
     else:
         say(f"{channel} in {where.data_region}: paused. The batches in hand are still sent, and nothing after them")
         tell_action(action)
@@ -136,11 +118,12 @@ def resume(
     standing = _standing(where, channel)
     action = None
     if standing.gate.position(now) is not GatePosition.OPEN:
-        state = _in_words(standing.gate, now)
+        state = standing.gate.in_words(now)
         note(f"{channel} in {where.data_region}: {state}; {standing.outlook()}")
         if not yes:
             typer.confirm("Is the cause mended? Resume it", abort=True, err=True)
-        _traffic(where).resume(channel)
+        if not _traffic(where).resume(channel, seen=standing.gate):
+            raise DeploymentError(f"{channel} in {where.data_region} has changed meanwhile; nothing was changed")
         action = recorded(where, f"resume {channel}", reason or f"it was {state}", now, done="resumed")
     if as_json:
         print_json(_done(where, channel, action))
@@ -155,33 +138,12 @@ def resume(
 
 
 def _standing(region: RegionDeployment, channel: Channel) -> Standing:
-    return Standing(
-        channel,
-        _traffic(region).gate(channel),
-        rate_per_second=float(region.consumer_variables(channel)[names.ENV_RATE_PER_SECOND]),
-        on_the_way=_count(region, Attention.OPEN, channel),
-        waiting=_count(region, Attention.RETRYABLE, channel),
-    )
+    rate = float(region.consumer_variables(channel)[names.ENV_RATE_PER_SECOND])
+    return Standing.of(region, channel, rate_per_second=rate)
 
 
 def _traffic(region: RegionDeployment) -> DynamoTraffic:
     return DynamoTraffic(region.dynamodb, region.control_table)
-
-
-def _count(region: RegionDeployment, why: Attention, channel: Channel) -> int:
-    pages = (
-        page
-        for shard in range(region.shards)
-        for page in region.dynamodb.get_paginator("query").paginate(
-            TableName=region.deliveries_table,
-            IndexName=names.ATTENTION_INDEX,
-            Select="COUNT",
-            KeyConditionExpression="#partition = :partition",
-            ExpressionAttributeNames={"#partition": names.ATTENTION},
-            ExpressionAttributeValues={":partition": {"S": attention_partition(why, channel, shard)}},
-        )
-    )
-    return sum(page["Count"] for page in pages)
 
 
 # --- for machines -----------------------------------------------------------------------------------------------------
@@ -216,17 +178,8 @@ def _tell(data_region: str, standings: Sequence[Standing], actions: Sequence[Act
         shown.add_row(str(one.channel), str(one.gate.position(now)), *numbers)
     out().print(shown)
     for one in shut:
-        say(f"{one.channel} is {_in_words(one.gate, now)}")
+        say(f"{one.channel} is {one.gate.in_words(now)}")
     if actions:
         say("Last actions:")
     for action in actions:
         tell_action(action)
-
-
-def _in_words(gate: Gate, now: datetime) -> str:
-    cause = f" ({gate.cause})" if gate.cause else ""
-    if gate.position(now) is GatePosition.HALTED and gate.halted_at is not None:
-        return f"halted since {utc(gate.halted_at)}{cause}"
-    if gate.position(now) is GatePosition.CLOSED and gate.closed_until is not None:
-        return f"closed until {utc(gate.closed_until)}{cause}"
-    return "open"

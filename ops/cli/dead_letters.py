@@ -11,15 +11,16 @@ from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
+from functions.adapters.dead_letter_queue import DeadMessage
+from functions.adapters.dead_letters import Selection, class_of, dead_letters
+from functions.core.answers import on_return
 from functions.core.delivery import Delivery, FailureClass
 from functions.core.identity import Channel
-from ops.cli.answers import on_return
+from functions.core.wording import count_of, distance, utc
 from ops.cli.dossiers import FoundDelivery, find_delivery
-from ops.cli.output import count_of, distance, moment, note, out, print_json, say, table, utc
+from ops.cli.output import moment, note, out, print_json, say, table
 from ops.cli.show import delivery_as_json, delivery_named, tell_delivery
 from ops.cli.workplace import JsonOption, RegionOption, monday_named, workplace_of
-from ops.dead_letter_queue import DeadLetterQueue, DeadMessage
-from ops.dead_letters import Selection, class_of, dead_letters
 from ops.deployment import RegionDeployment
 
 LOOKED_THROUGH: Final = 1000  # messages of a dead-letter queue, for the one of a delivery
@@ -127,7 +128,7 @@ def show(
     regions = workplace.deployment.only(region)
     found = find_delivery(regions, delivery_named(delivery_id))
     where = next(one for one in regions if one.data_region == found.data_region)
-    looked = DeadLetterQueue.of(where, found.delivery.delivery_id.channel).look(
+    looked = where.dead_letter_queue(found.delivery.delivery_id.channel).look(
         LOOKED_THROUGH, until=lambda message: message.delivery_id == found.delivery.delivery_id
     )
     message = next((one for one in looked if one.delivery_id == found.delivery.delivery_id), None)
@@ -170,7 +171,7 @@ def _age(text: str, option: str) -> timedelta:
 
 def _lot(region: RegionDeployment, meant: Selection, now: datetime) -> Lot:
     channels = tuple(Channel) if meant.channel is None else (meant.channel,)
-    messages = {channel: sum(DeadLetterQueue.of(region, channel).counts()) for channel in channels}
+    messages = {channel: sum(region.dead_letter_queue(channel).counts()) for channel in channels}
     return Lot(region.data_region, dead_letters(region, meant, now=now), messages)
 
 

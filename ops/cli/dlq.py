@@ -9,8 +9,18 @@ from typing import Annotated, Any
 
 import typer
 
+from functions.adapters.audit import Action
+from functions.adapters.dead_letter_queue import (
+    FASTEST_TASK,
+    Carried,
+    DeadLetterQueue,
+    DeadMessage,
+    MoveTask,
+    NoMoveTasksError,
+)
+from functions.core.answers import on_return
 from functions.core.delivery import Delivery
-from ops.audit import Action
+from functions.core.wording import count_of, distance, utc
 from ops.cli.actions import (
     ChannelArgument,
     CountOption,
@@ -22,10 +32,8 @@ from ops.cli.actions import (
     tell_action,
     trail,
 )
-from ops.cli.answers import on_return
-from ops.cli.output import count_of, distance, moment, note, out, print_json, say, table, utc
+from ops.cli.output import moment, note, out, print_json, say, table
 from ops.cli.workplace import JsonOption, Workplace, workplace_of
-from ops.dead_letter_queue import FASTEST_TASK, Carried, DeadLetterQueue, DeadMessage, MoveTask, NoMoveTasksError
 from ops.deployment import DeploymentError, RegionDeployment
 
 SLOW = 10  # messages a second, unless somebody asks for more: a move at full speed floods the queue
@@ -61,7 +69,7 @@ def peek(
     """
     workplace = workplace_of(context)
     where = workplace.deployment.region(region)
-    queue = DeadLetterQueue.of(where, channel)
+    queue = where.dead_letter_queue(channel)
     waiting, in_flight = queue.counts()
     messages = queue.look(limit)
     rows = where.ledger.read(str(one.delivery_id) for one in messages if one.delivery_id is not None)
@@ -96,7 +104,7 @@ def move(
     """
     workplace = workplace_of(context)
     where, now = workplace.deployment.region(region), workplace.clock()
-    queue = DeadLetterQueue.of(where, channel)
+    queue = where.dead_letter_queue(channel)
     waiting, _ = queue.counts()
     if not waiting:
         _tell_nothing(where, queue, as_json=as_json)
@@ -123,7 +131,7 @@ def status(
     """
     workplace = workplace_of(context)
     where, now = workplace.deployment.region(region), workplace.clock()
-    tasks = _tasks(DeadLetterQueue.of(where, channel))
+    tasks = _tasks(where.dead_letter_queue(channel))
     if as_json:
         shown = [_task_as_json(one) for one in tasks]
         print_json({"data_region": where.data_region, "channel": str(channel), "tasks": shown})
@@ -152,7 +160,7 @@ def cancel(
     """
     workplace = workplace_of(context)
     where, now = workplace.deployment.region(region), workplace.clock()
-    queue = DeadLetterQueue.of(where, channel)
+    queue = where.dead_letter_queue(channel)
     running = next((one for one in _tasks(queue) if one.running), None)
     action, moved = None, 0
     if running is not None:

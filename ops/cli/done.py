@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from ops.audit import KEPT_FOR
+from functions.adapters.audit import KEPT_FOR
+from functions.core.wording import count_of
 from ops.cli.actions import action_as_json, tell_action, trail
-from ops.cli.output import count_of, print_json, say
+from ops.cli.output import print_json, say
 from ops.cli.workplace import JsonOption, RegionOption, workplace_of
 
 

@@ -7,10 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
+from functions.adapters.due_schedules import Due, look_ahead
 from functions.core.calendar import UnknownTimeZoneError, zone
 from functions.core.customer import DigestSchedule, Schedule
-from ops.cli.due_schedules import Due, look_ahead
-from ops.cli.output import count_of, distance, moment, out, print_json, say, table, utc
+from functions.core.wording import count_of, distance, utc
+from ops.cli.output import moment, out, print_json, say, table
 from ops.cli.workplace import JsonOption, RegionOption, workplace_of
 
 

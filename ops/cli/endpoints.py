@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from functions.core.webhook_endpoint import DisabledBecause, Health
-from ops.cli.output import count_of, moment, utc
+from functions.core.wording import count_of, utc
+from ops.cli.output import moment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,7 +10,8 @@ import typer
 
 from functions.core.delivery import Status
 from functions.core.identity import InvalidIdError, opaque_id
-from ops.cli.output import count_of, note, print_json, say, utc
+from functions.core.wording import count_of, utc
+from ops.cli.output import note, print_json, say
 from ops.cli.workplace import JsonOption, RegionOption, Workplace, workplace_of
 from ops.erasure import Eraser, Erasure, Holding
 

@@ -13,8 +13,9 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from functions.core.wording import count_of
 from ops.cli.erasing import erase
-from ops.cli.output import FAILED, complain, count_of, print_json, say
+from ops.cli.output import FAILED, complain, print_json, say
 from ops.cli.workplace import JsonOption, Workplace, workplace_of
 from ops.imports.activity import import_activity
 from ops.imports.customers import import_customers

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any, Final
 from urllib.parse import urlsplit
-from zoneinfo import ZoneInfo
 
 import phonenumbers
 from rich import box
@@ -22,9 +21,6 @@ from functions.core.instants import to_text
 
 FAILED: Final = 1
 _SHOWN_DIGITS: Final = 4
-_MINUTE: Final = 60
-_HOUR: Final = 60 * _MINUTE
-_DAY: Final = 24 * _HOUR
 
 
 def out() -> Console:
@@ -63,37 +59,12 @@ def table(*columns: str, numbers: Sequence[str] = ()) -> Table:
     return empty
 
 
-def count_of(number: int, one: str, many: str | None = None) -> str:
-    """`1 line`, `1,204 lines`."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
 # --- times ------------------------------------------------------------------------------------------------------------
-
-
-def utc(instant: datetime) -> str:
-    """`2026-11-29 20:05:00 UTC`."""
-    return to_text(instant)[:19].replace("T", " ") + " UTC"
-
-
-def local(instant: datetime, where: ZoneInfo) -> str:
-    """`Mon 2026-11-30 09:00 EST`, as the customer's own clock shows it."""
-    return f"{instant.astimezone(where):%a %Y-%m-%d %H:%M %Z}"
 
 
 def moment(instant: datetime | None) -> str | None:
     """An instant for machines; None where there is none."""
     return None if instant is None else to_text(instant)
-
-
-def distance(instant: datetime, now: datetime) -> str:
-    """`in 3 h`, `12 min ago`: the largest unit that says something."""
-    seconds = round(abs((instant - now).total_seconds()))
-    for unit, length in (("d", _DAY), ("h", _HOUR), ("min", _MINUTE), ("s", 1)):
-        if seconds >= length:
-            amount = f"{seconds // length} {unit}"
-            return f"in {amount}" if instant > now else f"{amount} ago"
-    return "now"
 
 
 def week(period: str) -> str:

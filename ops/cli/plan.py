@@ -13,8 +13,9 @@ import typer
 from functions.core.calendar import period_reported
 from functions.core.identity import Channel
 from functions.core.instants import from_text, to_text
+from functions.core.wording import count_of, utc
 from ops.cli.audience import Audience, audience
-from ops.cli.output import FAILED, complain, count_of, out, print_json, say, table, utc
+from ops.cli.output import FAILED, complain, out, print_json, say, table
 from ops.cli.weeks import count_week
 from ops.cli.workplace import JsonOption, workplace_of
 from ops.deployment import DeploymentError, RegionDeployment

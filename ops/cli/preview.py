@@ -12,13 +12,14 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from functions.core.answers import SKIPPED_BECAUSE, why_not
 from functions.core.delivery import Status
 from functions.core.envelope import EmailEnvelope, Envelope, TextEnvelope, WebhookEnvelope
 from functions.core.identity import Channel, InvalidIdError, opaque_id
 from functions.core.text_segments import Encoding, size_of
+from functions.core.wording import count_of, utc
 from functions.names import LANGUAGES
-from ops.cli.answers import SKIPPED_BECAUSE, why_not
-from ops.cli.output import FAILED, count_of, masked, moment, out, print_json, say, utc
+from ops.cli.output import FAILED, masked, moment, out, print_json, say
 from ops.cli.previews import Preview, Wanted, preview_customer, preview_sample, versions_of
 from ops.cli.summaries import summary_as_json, summary_in_words
 from ops.cli.workplace import JsonOption, PeriodOption, RegionOption, monday_named, workplace_of

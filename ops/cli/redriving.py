@@ -9,21 +9,22 @@ from typing import Annotated, Final
 
 import typer
 
+from functions.adapters.audit import Action
+from functions.adapters.dead_letters import class_of, dead_letters
 from functions.adapters.sqs import SqsDeliveryQueues
 from functions.adapters.traffic import DynamoTraffic
 from functions.core.delivery import FINISHED, Delivery, FailureClass, Status
 from functions.core.identity import Channel
+from functions.core.redrive import Redrive, Redriven
 from functions.core.traffic import GatePosition
-from ops.audit import Action
+from functions.core.wording import count_of
 from ops.cli.actions import CountOption, OneRegionOption, SaidReasonOption, action_as_json, confirm, tell_action, trail
 from ops.cli.dead_letters import ChannelOption, ClassOption, NewerOption, OlderOption, WeekOption, selection
 from ops.cli.dossiers import find_delivery
-from ops.cli.output import count_of, note, print_json, say
+from ops.cli.output import note, print_json, say
 from ops.cli.show import delivery_named
 from ops.cli.workplace import JsonOption, Workplace, workplace_of
-from ops.dead_letters import class_of, dead_letters
 from ops.deployment import DeploymentError, RegionDeployment
-from ops.redrive import Redrive, Redriven
 
 SLOW: Final = 10.0  # deliveries a second, unless somebody asks for more: a redrive at full speed floods the queue
 

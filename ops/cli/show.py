@@ -8,14 +8,16 @@ from typing import Annotated, Any
 
 import typer
 
+from functions.adapters.dossiers import Absence, Expected
+from functions.core.absences import BEFORE_FIRST_RUN
+from functions.core.answers import SKIPPED_BECAUSE, Answer, accepted, enqueued, next_action, selected
 from functions.core.calendar import UnknownTimeZoneError, zone
 from functions.core.delivery import Delivery
 from functions.core.identity import DeliveryId, InvalidIdError, Topic, opaque_id
-from ops.cli.absences import BEFORE_FIRST_RUN
-from ops.cli.answers import SKIPPED_BECAUSE, Answer, accepted, enqueued, next_action, selected
-from ops.cli.dossiers import Absence, Dossier, Expected, find_absence, find_customer, look_for_delivery
+from functions.core.wording import distance, local, utc
+from ops.cli.dossiers import Dossier, find_absence, find_customer, look_for_delivery
 from ops.cli.endpoints import endpoint_as_json, endpoint_in_words
-from ops.cli.output import distance, local, moment, out, print_json, say, table, utc
+from ops.cli.output import moment, out, print_json, say, table
 from ops.cli.summaries import summary_as_json, summary_in_words
 from ops.cli.workplace import JsonOption, RegionOption, monday_named, workplace_of
 from ops.deployment import RegionDeployment

@@ -10,15 +10,16 @@ from zoneinfo import ZoneInfo
 
 import typer
 
+from functions.adapters.due_schedules import still_to_run
 from functions.adapters.periods import DynamoPeriods
 from functions.adapters.traffic import DynamoTraffic
 from functions.core.calendar import period_reported
 from functions.core.identity import Channel
 from functions.core.instants import from_text
 from functions.core.traffic import Gate, GatePosition
+from functions.core.wording import count_of, utc
 from ops.cli import weeks
-from ops.cli.due_schedules import still_to_run
-from ops.cli.output import count_of, moment, out, print_json, say, table, utc, week
+from ops.cli.output import moment, out, print_json, say, table, week
 from ops.cli.weeks import Funnel, WeekOfRegion, count_week
 from ops.cli.workplace import JsonOption, PeriodOption, RegionOption, monday_named, workplace_of
 from ops.deployment import RegionDeployment

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from functions.core.summarising import Plain
 from functions.core.summary import SummaryNote
-from ops.cli.output import count_of
+from functions.core.wording import count_of
 
 # Any other outcome is a stop reason of the model or an error code, which says it itself.
 PLAIN_BECAUSE: Final[Mapping[str, str]] = {

@@ -19,10 +19,11 @@ from functions.core.delivery import SkipReason, Status
 from functions.core.identity import Channel, DeliveryId
 from functions.core.instants import from_text
 from functions.core.receipts import SuppressionCause
+from functions.core.wording import count_of, utc
 from ops.cli.actions import ReasonOption, action_as_json, recorded, tell_action
 from ops.cli.dead_letters import ChannelOption
 from ops.cli.dossiers import find_profile
-from ops.cli.output import count_of, moment, out, print_json, say, table, utc, week
+from ops.cli.output import moment, out, print_json, say, table, week
 from ops.cli.show import customer_named
 from ops.cli.workplace import JsonOption, PeriodOption, RegionOption, monday_named, workplace_of
 from ops.deployment import DeploymentError, RegionDeployment

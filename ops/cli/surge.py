@@ -12,8 +12,9 @@ from functions import names
 from functions.adapters.planned_days import DynamoPlannedDays
 from functions.core.calendar import WEEK
 from functions.core.surge import SurgeRule
+from functions.core.wording import utc
 from ops.cli.actions import OneRegionOption, ReasonOption, action_as_json, recorded, tell_action
-from ops.cli.output import moment, note, print_json, say, utc
+from ops.cli.output import moment, note, print_json, say
 from ops.cli.workplace import JsonOption, RegionOption, workplace_of
 from ops.deployment import RegionDeployment
 

@@ -9,16 +9,17 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from functions.adapters.audit import Action
+from functions.adapters.dead_letters import waiting
 from functions.core.delivery import Attention, Delivery, Status
 from functions.core.settlement import confirmed, refuted
-from ops.audit import Action
+from functions.core.wording import count_of, distance, utc
 from ops.cli.actions import OneRegionOption, ReasonOption, action_as_json, recorded, tell_action
 from ops.cli.dead_letters import ChannelOption
 from ops.cli.dossiers import find_delivery
-from ops.cli.output import count_of, distance, moment, note, out, print_json, say, table, utc
+from ops.cli.output import moment, note, out, print_json, say, table
 from ops.cli.show import delivery_named
 from ops.cli.workplace import JsonOption, RegionOption, workplace_of
-from ops.dead_letters import waiting
 from ops.deployment import DeploymentError, RegionDeployment
 
 # Rows that only a person or an event can settle are looked at again in a day; nothing is ever put off for a year.

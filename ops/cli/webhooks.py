@@ -11,10 +11,11 @@ from functions.adapters.endpoints import DynamoEndpoints
 from functions.adapters.webhook_secrets import new_secret
 from functions.core.identity import Channel, InvalidIdError, opaque_id
 from functions.core.webhook_endpoint import Health, SigningSecret, WebhookEndpoint, address_mark, rotated
+from functions.core.wording import count_of, utc
 from ops.cli.actions import SaidReasonOption, recorded
 from ops.cli.dossiers import find_profile
 from ops.cli.endpoints import endpoint_as_json, endpoint_in_words, endpoint_state
-from ops.cli.output import count_of, masked, moment, note, print_json, say, utc
+from ops.cli.output import masked, moment, note, print_json, say
 from ops.cli.workplace import JsonOption, RegionOption, Workplace, workplace_of
 from ops.deployment import DeploymentError, RegionDeployment
 

@@ -30,8 +30,11 @@ class InMemoryTraffic:
         self.gates[channel] = Gate(halted_at=at, cause=cause)
         return True
 
-    def resume(self, channel: Channel) -> None:
+    def resume(self, channel: Channel, *, seen: Gate | None = None) -> bool:
+        if seen is not None and seen != self.gate(channel):
+            return False
         self.gates.pop(channel, None)
+        return True
 
     def reserve(
         self, channel: Channel, count: int, *, interval: timedelta, now: datetime, not_after: datetime

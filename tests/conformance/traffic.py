@@ -73,6 +73,19 @@ class TrafficConformance(ABC):
         traffic.resume(EMAIL)
         assert traffic.gate(EMAIL) == Gate()
 
+    def test_a_gate_that_has_moved_since_it_was_seen_is_left_alone(self, traffic: Traffic) -> None:
+        traffic.halt(EMAIL, at=NOW, cause="wrong prices")
+        seen = traffic.gate(EMAIL)
+        traffic.resume(EMAIL)
+        traffic.halt(EMAIL, at=SOON, cause="AccessDenied")
+        assert not traffic.resume(EMAIL, seen=seen)
+        assert traffic.gate(EMAIL).cause == "AccessDenied"
+        assert traffic.resume(EMAIL, seen=traffic.gate(EMAIL))
+        traffic.close(EMAIL, until=SOON, cause="throttled")
+        assert not traffic.resume(EMAIL, seen=Gate(halted_at=SOON, cause="AccessDenied"))
+        assert traffic.resume(EMAIL, seen=traffic.gate(EMAIL))
+        assert traffic.gate(EMAIL) == Gate()
+
     # --- the clock ---
 
     def test_the_first_slot_is_now_and_the_next_ones_follow_at_the_rate(self, traffic: Traffic) -> None:

@@ -6,11 +6,11 @@ from datetime import timedelta
 
 import pytest
 
+from functions.adapters.audit import AuditTrail
 from functions.adapters.suppressions import DynamoSuppressions
 from functions.core.delivery import Receipt, ReceiptState, SkipReason, Status
 from functions.core.identity import Channel
 from functions.core.receipts import SuppressionCause
-from ops.audit import AuditTrail
 from tests.fakes.clock import SUNDAY_EVENING
 from tests.fakes.environment import CONTROL, CUSTOMERS
 from tests.fakes.examples import CUSTOMER, EMAIL_ADDRESS, a_delivery, a_profile

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from standardwebhooks.webhooks import Webhook
 
+from functions.adapters.audit import AuditTrail
 from functions.adapters.endpoints import DynamoEndpoints
 from functions.core.identity import Channel
 from functions.core.webhook_endpoint import DisabledBecause, Health, WebhookEndpoint, address_mark
-from ops.audit import AuditTrail
 from tests.fakes.clock import SUNDAY_EVENING
 from tests.fakes.environment import CONTROL, CUSTOMERS
 from tests.fakes.examples import AN_ENDPOINT, CUSTOMER, WEBHOOK_SECRET, WEBHOOK_URL, a_profile

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from functions.adapters.dead_letter_queue import Carried, DeadLetterQueue, NoMoveTasksError
 from functions.core.identity import Channel
 from functions.core.message import DeliveryMessage
-from ops.dead_letter_queue import Carried, DeadLetterQueue, NoMoveTasksError
 from ops.local.emulator import Emulator
 from tests.fakes.examples import an_exhausted_delivery
 

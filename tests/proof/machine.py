@@ -32,11 +32,11 @@ from functions.core.message import DeliveryMessage
 from functions.core.outcome import Outcome, OutcomeClass
 from functions.core.planning import PlanningRules, SchedulePlan
 from functions.core.ports import Claim, EnqueueReceipt, PlanReceipt
+from functions.core.redrive import Redrive, Redriven
 from functions.core.settlement import confirmed, refuted
 from functions.core.traffic import Lane
 from functions.planner.planner import Planner
 from functions.reconciler.reconciler import ChannelRules, Reconciler
-from ops.redrive import Redrive, Redriven
 from tests.fakes.clock import SUNDAY_EVENING
 from tests.fakes.customers import InMemoryCustomers
 from tests.fakes.examples import EVERYTHING_WANTED, SITE_URL, a_digest_schedule, a_profile, an_activity

@@ -99,7 +99,7 @@ class Happening:
 
     at: datetime
     order: int
-    act: Callable[[], None] = field(compare=False)
+    act: Callable[[], object] = field(compare=False)
     what: str = field(compare=False)
 
 
@@ -148,7 +148,7 @@ class World:
         self.region.schedule(*schedules)
         self.schedules.extend(schedules)
 
-    def happens(self, at: datetime, act: Callable[[], None], what: str = "") -> None:
+    def happens(self, at: datetime, act: Callable[[], object], what: str = "") -> None:
         """Let something happen at a time; `what` tells it from other things that may happen then."""
         heapq.heappush(self._happenings, Happening(at, next(self._order), act, what))
 

@@ -9,8 +9,8 @@ import pytest
 
 from functions import names
 from functions.adapters.schedule_rows import schedule_to_row
+from functions.core.absences import NO_REMINDER, NO_SCHEDULE, why_never_selected
 from functions.core.identity import Channel, DeliveryId, Topic
-from ops.cli.absences import NO_REMINDER, NO_SCHEDULE, why_never_selected
 from tests.fakes.clock import SUNDAY_EVENING
 from tests.fakes.examples import CUSTOMER, a_digest_schedule, a_profile, a_reminder
 

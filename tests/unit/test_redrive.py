@@ -9,8 +9,8 @@ from datetime import timedelta
 import pytest
 
 from functions.core.delivery import Attempt, Delivery, Status
+from functions.core.redrive import Redrive, Redriven
 from functions.core.settlement import confirmed, redriven
-from ops.redrive import Redrive, Redriven
 from tests.fakes.clock import SUNDAY_EVENING, FakeClock
 from tests.fakes.examples import EXPIRES_AFTER, a_rejected_delivery, an_exhausted_delivery
 from tests.fakes.ledger import InMemoryLedger

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
+from functions.core.answers import SKIPPED_BECAUSE, accepted, enqueued, next_action, on_return, selected
 from functions.core.delivery import FINISHED, Delivery, SkipReason, Status
-from ops.cli.answers import SKIPPED_BECAUSE, accepted, enqueued, next_action, on_return, selected
 from tests.fakes.clock import SUNDAY_EVENING
 from tests.fakes.examples import (
     a_delivery,

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import date
 
+    from functions.adapters.region_tables import RegionTables
     from functions.core.customer import Schedule
     from functions.core.ports import UnreadableSchedule
-    from ops.deployment import RegionDeployment
 
 _A_DAY: Final = timedelta(days=1)
 
@@ -41,7 +41,7 @@ class Due:
         return self.coming[0].next_run_at if self.coming else None
 
 
-def look_ahead(region: RegionDeployment, *, now: datetime, limit: int) -> Due:
+def look_ahead(region: RegionTables, *, now: datetime, limit: int) -> Due:
     """Count what is due by now, and read the first `limit` schedules that run."""
     until = to_text(now)
     shards = range(region.shards)
@@ -51,14 +51,14 @@ def look_ahead(region: RegionDeployment, *, now: datetime, limit: int) -> Due:
     return Due(region.data_region, count, tuple(coming))
 
 
-def due_by(region: RegionDeployment, until: datetime) -> Iterator[Schedule | UnreadableSchedule]:
+def due_by(region: RegionTables, until: datetime) -> Iterator[Schedule | UnreadableSchedule]:
     """Every schedule that is due by a time."""
     for shard in range(region.shards):
         for page in _pages(region, shard, until=to_text(until)):
             yield from (read_schedule(from_item(item)) for item in page["Items"])
 
 
-def still_to_run(region: RegionDeployment, period: date) -> Iterator[DigestSchedule]:
+def still_to_run(region: RegionTables, period: date) -> Iterator[DigestSchedule]:
     """Digest schedules whose next run will report the week that opens on this Monday."""
     # The run lies in the week after, wherever on earth; which week it reports, its zone decides.
     begins = datetime.combine(period + WEEK, time(), UTC)
@@ -76,14 +76,14 @@ def _reports(schedule: DigestSchedule, period: date) -> bool:
         return False
 
 
-def _first(region: RegionDeployment, shard: int, limit: int) -> Iterator[Schedule]:
+def _first(region: RegionTables, shard: int, limit: int) -> Iterator[Schedule]:
     # Instants are text of fixed width, so "~" comes after all of them.
     for page in _pages(region, shard, until="~", Limit=limit):
         yield from (schedule_from_row(from_item(item)) for item in page["Items"])
         return
 
 
-def _pages(region: RegionDeployment, shard: int, *, since: str = "0", until: str, **asked: Any) -> Iterator[Any]:  # noqa: ANN401 - query's own
+def _pages(region: RegionTables, shard: int, *, since: str = "0", until: str, **asked: Any) -> Iterator[Any]:  # noqa: ANN401 - query's own
     query: dict[str, Any] = {
         "TableName": region.customers_table,
         "IndexName": names.DUE_INDEX,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from datetime import datetime
 
-    from ops.deployment import RegionDeployment
+    from functions.adapters.region_tables import RegionTables
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +41,13 @@ class Selection:
         )
 
 
-def dead_letters(region: RegionDeployment, selection: Selection, *, now: datetime) -> list[Delivery]:
+def dead_letters(region: RegionTables, selection: Selection, *, now: datetime) -> list[Delivery]:
     """The dead letters of a selection, those that died first at the top."""
     rows = waiting(region, Attention.DEAD_LETTER, selection.channel, until=selection.until or now)
     return sorted((row for row in rows if selection.takes(row)), key=lambda row: row.attention_at or row.selected_at)
 
 
-def waiting(
-    region: RegionDeployment, why: Attention, channel: Channel | None, *, until: datetime
-) -> Iterator[Delivery]:
+def waiting(region: RegionTables, why: Attention, channel: Channel | None, *, until: datetime) -> Iterator[Delivery]:
     """Rows of a region, or of one channel, that wait for one reason and are to be looked at by then."""
     for one in Channel if channel is None else (channel,):
         hints = (

@@ -9,7 +9,7 @@ from functions import names
 from functions.core.calendar import UnknownTimeZoneError, monday_of, period_reported, zone
 from functions.core.identity import DeliveryId, Topic
 from functions.core.instants import from_text
-from ops.cli.output import utc
+from functions.core.wording import utc
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

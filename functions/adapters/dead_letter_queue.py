@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from mypy_boto3_sqs import SQSClient
 
-    from ops.deployment import RegionDeployment
 
 BATCH: Final = 10  # messages that SQS hands out, takes or deletes in one request
 LOOKED_AT_S: Final = 30
@@ -107,12 +106,6 @@ class DeadLetterQueue:
         self.url = url
         self._client = client
         self._source_url = source_url
-
-    @classmethod
-    def of(cls, region: RegionDeployment, channel: Channel) -> DeadLetterQueue:
-        """The one that is deployed. Raises DeploymentError."""
-        url, source_url = region.dead_letter_queue_url(channel), region.queue_url(channel)
-        return cls(region.sqs, channel, url=url, source_url=source_url)
 
     def counts(self) -> tuple[int, int]:
         """About how many messages can be received, and how many are being looked at or moved right now."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from functions.core.delivery import FINISHED, Delivery, SkipReason, Status
-from ops.cli.output import utc
+from functions.core.wording import utc
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
