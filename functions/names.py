@@ -134,7 +134,8 @@ OUTPUT_PLANNER_FUNCTION: Final = "PlannerFunction"
 OUTPUT_RECONCILER_FUNCTION: Final = "ReconcilerFunction"
 OUTPUT_PLANNER_SCHEDULE: Final = "PlannerSchedule"
 OUTPUT_RECONCILER_SCHEDULE: Final = "ReconcilerSchedule"
-OUTPUT_DASHBOARD: Final = "Dashboard"
+OUTPUT_SERVICE_DASHBOARD: Final = "ServiceDashboard"
+OUTPUT_MACHINERY_DASHBOARD: Final = "MachineryDashboard"
 OUTPUT_ALARM_TOPIC: Final = "AlarmTopic"
 OUTPUT_SHARDS: Final = "Shards"
 OUTPUT_UNSUBSCRIBE_FUNCTION: Final = "UnsubscribeFunction"
@@ -182,6 +183,10 @@ def stack_name(data_region: str) -> str:
     """CloudFormation stack of a data region: `DigestDelivery-us`."""
     return f"DigestDelivery-{data_region}"
 
+
+# The dashboards of a region: for whoever answers for the service, and for whoever mends the machinery.
+SERVICE_DASHBOARD: Final = "service"
+MACHINERY_DASHBOARD: Final = "machinery"
 
 # Metrics that alarms stand on, in METRICS_NAMESPACE with the dimension `service` = SERVICE.
 METRIC_PLANNER_RUNS: Final = "PlannerRuns"

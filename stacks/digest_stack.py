@@ -67,6 +67,7 @@ class DigestStack(Stack):
             "Monitoring",
             deployment,
             parts=Parts(
+                storage=self.storage,
                 channels=self.channels,
                 planner=self.planner,
                 recovery=self.recovery,
@@ -88,13 +89,12 @@ class DigestStack(Stack):
             names.OUTPUT_RECONCILER_FUNCTION: self.recovery.reconciler.function.function_name,
             names.OUTPUT_PLANNER_SCHEDULE: self.planner.wakeup.schedule.schedule_name,
             names.OUTPUT_RECONCILER_SCHEDULE: self.recovery.wakeup.schedule.schedule_name,
-            names.OUTPUT_DASHBOARD: self.monitoring.dashboard.dashboard_name,
-            names.OUTPUT_ALARM_TOPIC: self.monitoring.topic.topic_arn,
             names.OUTPUT_SHARDS: str(region.planner.shards),
             names.OUTPUT_OPT_OUT_KEYS: self.opt_out_keys.secret_arn,
             **self.receipts.outputs(),
             **self.unsubscribe.outputs(),
             **self.inbound.outputs(),
+            **self.monitoring.outputs(),
         }
         for channel in self.channels.values():
             outputs |= channel.outputs()

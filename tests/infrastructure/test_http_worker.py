@@ -136,8 +136,7 @@ def test_faults_errors_and_throttles_of_a_worker_are_noticed(pushed: Template, c
         "Errors": 2,
         "Throttles": 3,
     }
-    (dashboard,) = pushed.properties("AWS::CloudWatch::Dashboard").values()
-    assert names.worker_output(channel) in json.dumps(dashboard["DashboardBody"])
+    assert names.worker_output(channel) in json.dumps(pushed.properties("AWS::CloudWatch::Dashboard"))
 
 
 def test_every_worker_has_a_role_of_its_own_and_a_log_that_ends(pushed: Template) -> None:
