@@ -40,7 +40,7 @@ demo: setup ## deploy both regions to an emulator on this machine, send a week, 
 test: setup ## all suites: unit, integration, infrastructure, the proof's share, then end to end
 	@$(BIN)/python -m pytest -n 2 --dist loadfile tests/unit tests/integration tests/infrastructure
 	@$(BIN)/python -m pytest -n 2 --dist worksteal tests/proof
-	@$(BIN)/python -m pytest tests/e2e
+	@$(BIN)/python -m pytest -n 2 --dist loadfile tests/e2e
 
 crash-matrix: setup ## die and fail at every call that a process makes, and look at what is left (half an hour on two idle cores)
 	@$(BIN)/python -m tests.proof.matrix

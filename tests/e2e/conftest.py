@@ -1,4 +1,4 @@
-"""Both regions, deployed once for the whole suite by the CDK, to an emulator that enforces IAM.
+"""Both regions, deployed once for each test process by the CDK, to an emulator of its own that enforces IAM.
 
 US emails go through the simulated provider, which knows idempotency keys and fails on demand; EU emails through SES.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from ops.local.running_region import RunningRegion
 from ops.local.simulated_provider import SimulatedProvider
 from tests.e2e.people import Mailboxes
 
-RUN = Path(__file__).parents[2] / "out" / "e2e"
+RUN = Path(__file__).parents[2] / "out" / "e2e" / os.environ.get("PYTEST_XDIST_WORKER", "alone")
 API_KEY_SECRET = "digest/email-api-key"
 WEBHOOK_SECRET = "digest/email-webhooks"
 SIGNING_SECRET = "whsec_" + base64.b64encode(b"signs what the mail provider says").decode()
@@ -42,7 +43,7 @@ def provider(simulator: ProviderSimulator) -> SimulatedProvider:
 
 @pytest.fixture(scope="session")
 def deployment(simulator: ProviderSimulator) -> Iterator[Deployment]:
-    """The stacks' outputs and settings, and the emulator they run on. Its logs, and the CDK's, stay in out/e2e."""
+    """The stacks' outputs and settings, and the emulator they run on. Its logs, and the CDK's, stay in out/e2e, by process."""
     settings = json.loads(SETTINGS.read_text(encoding="utf-8"))
     settings["regions"]["us"]["channels"]["email"] |= {
         "provider": "http",
