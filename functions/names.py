@@ -105,10 +105,18 @@ ENV_DISABLE_AFTER_S: Final = "DISABLE_AFTER_S"  # of failures only, until a cust
 ENV_RECEIPT_CHANNELS: Final = "RECEIPT_CHANNELS"  # channels whose provider tells what became of messages: "email,sms"
 ENV_RECEIPT_SILENCE_S: Final = "RECEIPT_SILENCE_S"
 
+ENV_OPERATE_FUNCTION: Final = "OPERATE_FUNCTION"  # ARN of the function that the widgets' buttons call
+ENV_WIDGETS_FUNCTION: Final = "WIDGETS_FUNCTION"  # ARN of the function that draws them
+
 
 def queue_url_env(channel: str) -> str:
     """Name of the variable that holds a channel's queue URL: `EMAIL_QUEUE_URL`."""
     return f"{channel.upper()}_QUEUE_URL"
+
+
+def dead_letter_queue_url_env(channel: str) -> str:
+    """Name of the variable that holds a channel's dead-letter queue URL: `EMAIL_DEAD_LETTER_QUEUE_URL`."""
+    return f"{channel.upper()}_DEAD_LETTER_QUEUE_URL"
 
 
 def provider_env(channel: str) -> str:
@@ -122,9 +130,17 @@ def provider_options_env(channel: str) -> str:
 
 
 def rate_env(channel: str) -> str:
-    """Name of the variable that tells the reconciler a channel's rate: `EMAIL_RATE_PER_SECOND`."""
+    """Name of the variable that tells the reconciler, and the widgets, a channel's rate: `EMAIL_RATE_PER_SECOND`."""
     return f"{channel.upper()}_RATE_PER_SECOND"
 
+
+# Custom widgets, as a dashboard names them in the parameter of that name.
+WIDGET: Final = "widget"
+WIDGET_DUE: Final = "due"
+WIDGET_ATTENTION: Final = "attention"
+WIDGET_STORY: Final = "story"
+WIDGET_DEAD_LETTERS: Final = "dead-letters"
+WIDGET_CHANNELS: Final = "channels"
 
 # Outputs of a stack: all that the command line needs to find its way.
 OUTPUT_CUSTOMERS_TABLE: Final = "CustomersTable"
@@ -152,6 +168,8 @@ OUTPUT_RECEIPTS_DEAD_LETTER_QUEUE: Final = "ReceiptsDeadLetterQueue"
 OUTPUT_RECEIPTS_FUNCTION: Final = "ReceiptsFunction"
 OUTPUT_RECEIPT_INTAKE_FUNCTION: Final = "ReceiptIntakeFunction"
 OUTPUT_RECEIPT_INTAKE_URL: Final = "ReceiptIntakeUrl"
+OUTPUT_WIDGETS_FUNCTION: Final = "WidgetsFunction"  # draws the dashboards' custom widgets, and only reads
+OUTPUT_OPERATE_FUNCTION: Final = "OperateFunction"  # does what their buttons say
 
 
 def queue_output(channel: str) -> str:
@@ -192,14 +210,20 @@ MACHINERY_DASHBOARD: Final = "machinery"
 METRIC_PLANNER_RUNS: Final = "PlannerRuns"
 METRIC_PLANNED: Final = "DeliveriesPlanned"
 METRIC_ALREADY_PLANNED: Final = "AlreadyPlanned"
+METRIC_SCHEDULES_FAILED: Final = "SchedulesFailed"  # that are due and could not be planned
+METRIC_ENQUEUED: Final = "DeliveriesEnqueued"  # for the first time
 METRIC_PLANNER_LAG: Final = "PlannerLag"
 METRIC_ATTEMPTS: Final = "Attempts"
 METRIC_LATENCY: Final = "DueToAccepted"
 METRIC_MESSAGES: Final = "Messages"  # messages that made no attempt, by what happened to them
+METRIC_NOT_SENT: Final = "NotSent"  # deliveries that ended without a send, by why: skipped, expired
+METRIC_SEGMENTS: Final = "Segments"  # of texts that were accepted, as networks count and bill them
 METRIC_RECOVERED: Final = "Recovered"
 METRIC_CHANNELS_HALTED: Final = "ChannelsHalted"
 METRIC_OLDEST_DUE_AGE: Final = "OldestDueAge"
 METRIC_LEASES_RAN_OUT: Final = "LeasesRanOut"
+METRIC_ENQUEUE_GAP: Final = "EnqueueGap"  # seconds that the longest planned of all waits for a queue to take it
+METRIC_PERIODS_OVERDUE: Final = "PeriodsOverdue"  # weeks that are open although all of their deliveries have expired
 METRIC_PROVIDER_DUPLICATES: Final = "ProviderDuplicates"
 METRIC_OPT_OUTS: Final = "OptOuts"  # by the way that they were made: link, stop
 METRIC_INBOUND_TEXTS: Final = "InboundTexts"  # by what they ask for
@@ -212,6 +236,8 @@ METRIC_RECEIPT_EVENTS: Final = "ReceiptEvents"  # events that told nothing new, 
 METRIC_RECEIPTS_PARKED: Final = "ReceiptsParked"  # events given up, to the receipts' dead-letter queue
 METRIC_SUPPRESSIONS: Final = "Suppressions"  # by cause
 METRIC_SHARDS_HELD: Final = "ShardsHeld"  # of which far more is due than usual: not planned until somebody agrees
+METRIC_BOUNCE_RATE: Final = "BounceRate"  # percent of a day's deliveries, by channel
+METRIC_COMPLAINT_RATE: Final = "ComplaintRate"
 METRIC_BRAKED: Final = "ChannelsBraked"  # halted for what their receipts say, by cause
 METRIC_CONFIRMED: Final = "ConfirmedByReceipt"  # deliveries whose acceptance was known by an event first
 METRIC_SECOND_SENDS: Final = "SecondSends"  # deliveries that the provider accepted under two references
@@ -221,3 +247,11 @@ METRIC_SUMMARIES: Final = "Summaries"  # digests that were to have one, by what 
 METRIC_SUMMARY_INPUT_TOKENS: Final = "SummaryInputTokens"
 METRIC_SUMMARY_OUTPUT_TOKENS: Final = "SummaryOutputTokens"
 METRIC_NO_RECEIPT: Final = "AcceptedWithoutReceipt"  # deliveries that are so, after the time allowed
+
+# Counts that are written for the region as a whole, too: an alarm cannot add up outcomes that nobody knows beforehand.
+TOTALLED: Final = (METRIC_NOT_SENT, METRIC_DEAD_LETTERS, METRIC_LEASES_RAN_OUT, METRIC_SECOND_SENDS)
+
+# Outcomes of an attempt, as the dimension `outcome` has them: those after which it comes again, and the other ones.
+OUTCOMES_RETRIED: Final = ("throttled", "deferred", "quota", "unavailable", "unknown", "running")
+OUTCOMES_FINAL: Final = ("accepted", "rejected")
+DEAD_LETTERS_COUNTED: Final = ("rejected", "exhausted")  # classes of a dead letter that has a row

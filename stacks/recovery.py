@@ -47,6 +47,7 @@ class Recovery(Construct):
                 **_provider_options(region),
                 names.ENV_INTERVAL_S: str(reconciler.interval_minutes * 60),
                 names.ENV_SILENCE_AFTER_S: str(region.silence_after_s),
+                names.ENV_EXPIRES_AFTER_S: str(region.expires_after_s),
                 names.ENV_RECEIPT_CHANNELS: ",".join(region.receipt_channels),
                 names.ENV_RECEIPT_SILENCE_S: str(region.receipts.silence_after_s),
             },

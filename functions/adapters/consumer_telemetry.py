@@ -39,6 +39,7 @@ class ConsumerTelemetry:
         if row is None or outcome is None:
             self._count(names.METRIC_MESSAGES, disposition.skip_reason or disposition.note)
             logger.info(f"message.{disposition.note}", extra=_about(disposition))
+            self._ended_unsent(disposition)
         else:
             self._attempted(row, outcome, disposition, took_ms)
         if disposition.dead_letter is not None:
@@ -62,8 +63,14 @@ class ConsumerTelemetry:
     def flush(self) -> None:
         """Write the batch's counts."""
         self._counts.flush()
-        if metrics.metric_set:  # there is a latency only where something was accepted
-            metrics.flush_metrics()
+
+    def _ended_unsent(self, disposition: Disposition) -> None:
+        if disposition.skip_reason is not None:
+            self._count(names.METRIC_NOT_SENT, disposition.skip_reason)
+        elif disposition.note is Note.EXPIRED:
+            self._count(names.METRIC_NOT_SENT, disposition.note)
+        elif disposition.note is Note.ABANDONED:
+            self._count(names.METRIC_LEASES_RAN_OUT, disposition.note)
 
     def _attempted(self, row: Delivery, outcome: Outcome, disposition: Disposition, took_ms: int) -> None:
         self._count(names.METRIC_ATTEMPTS, outcome.outcome)
@@ -87,6 +94,10 @@ class ConsumerTelemetry:
         )
         if disposition.note is Note.SETTLED and outcome.outcome is OutcomeClass.ACCEPTED:
             metrics.add_metric(names.METRIC_LATENCY, MetricUnit.Seconds, (utc_now() - row.due_at).total_seconds())
+        if disposition.segments:
+            self._counts.add(
+                names.METRIC_SEGMENTS, channel=self._channel, outcome=outcome.outcome, count=disposition.segments
+            )
 
     def _count(self, name: str, outcome: str) -> None:
         self._counts.add(name, channel=self._channel, outcome=outcome)

@@ -7,7 +7,7 @@ from collections import Counter
 from aws_lambda_powertools.metrics import MetricUnit, single_metric
 
 from functions import names
-from functions.adapters.telemetry import data_region
+from functions.adapters.telemetry import data_region, metrics
 
 
 class Counts:
@@ -21,21 +21,24 @@ class Counts:
         self._counts[name, str(channel), str(outcome)] += count
 
     def flush(self) -> None:
-        """Write the counts and begin anew."""
+        """Write the counts, and whatever else was measured meanwhile, and begin anew."""
         for (name, channel, outcome), count in sorted(self._counts.items()):
-            dimensions = {"service": names.SERVICE, "region": data_region, "channel": channel, "outcome": outcome}
-            write_count(name, count, dimensions)
+            write_metric(name, count, channel=channel, outcome=outcome)
+            if name in names.TOTALLED:
+                metrics.add_metric(name, MetricUnit.Count, count)
         self._counts.clear()
+        if metrics.metric_set:
+            metrics.flush_metrics()
 
 
-def write_count(name: str, count: int, dimensions: dict[str, str]) -> None:
-    """Write one count out at once, with these dimensions and no other."""
+def write_metric(name: str, value: float, unit: MetricUnit = MetricUnit.Count, **dimensions: str) -> None:
+    """Write one value out at once, with these dimensions beside service and region, and no other."""
     with single_metric(
         name=name,
-        unit=MetricUnit.Count,
-        value=count,
+        unit=unit,
+        value=value,
         namespace=names.METRICS_NAMESPACE,
-        default_dimensions=dimensions,
+        default_dimensions={"service": names.SERVICE, "region": data_region, **dimensions},
     ):
         pass
 

@@ -119,6 +119,7 @@ class ReconcilerEnvironment(PublisherEnvironment):
     """What the reconciler needs."""
 
     silence_after_s: Seconds
+    expires_after_s: Seconds
     interval_s: int = Field(ge=1)
     email_provider: str
     email_rate_per_second: float = Field(gt=0)

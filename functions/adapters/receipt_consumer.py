@@ -66,6 +66,7 @@ class ReceiptConsumer:
             BrakeRule(environment.brake_after, environment.brake_bounces_percent, environment.brake_complaints_percent),
             utc_now,
             telemetry.braked,
+            telemetry.rated,
         )
         backoff = Backoff(environment.backoff_s, random.uniform)
         return cls(receiver, brake, backoff, SqsVisibility(sqs(), environment.queue_url), telemetry)

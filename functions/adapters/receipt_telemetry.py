@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from aws_lambda_powertools.metrics import MetricUnit
+
 from functions import names
-from functions.adapters.counts import Counts, where_raised
+from functions.adapters.counts import Counts, where_raised, write_metric
 from functions.adapters.telemetry import logger
 from functions.core.receipts import Note
 
@@ -59,6 +61,11 @@ class ReceiptTelemetry:
         self._counts.add(names.METRIC_RECEIPT_EVENTS, channel=NO_CHANNEL, outcome="error")
         about = {"message_id": message_id, "error": type(error).__name__, "at": where_raised(error)}
         logger.error("receipt.failed", extra=about)
+
+    def rated(self, channel: Channel, tally: Tally) -> None:
+        """Tell how much of what a channel has sent today came back, and how much was complained about."""
+        write_metric(names.METRIC_BOUNCE_RATE, tally.bounces_percent, MetricUnit.Percent, channel=str(channel))
+        write_metric(names.METRIC_COMPLAINT_RATE, tally.complaints_percent, MetricUnit.Percent, channel=str(channel))
 
     def braked(self, channel: Channel, cause: BrakeCause, tally: Tally) -> None:
         """Tell of a channel that was halted for what its receipts say."""

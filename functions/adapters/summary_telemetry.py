@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from functions import names
-from functions.adapters.counts import where_raised, write_count
-from functions.adapters.telemetry import data_region, logger
+from functions.adapters.counts import where_raised, write_metric
+from functions.adapters.telemetry import logger
 
 if TYPE_CHECKING:
     from functions.core.summary import Answer, Recipe
@@ -14,13 +14,12 @@ if TYPE_CHECKING:
 
 def tokens_used(recipe: Recipe, answer: Answer) -> None:
     """Count an answer's tokens by the version of the prompt: there are few, and each costs what it costs."""
-    dimensions = {"service": names.SERVICE, "region": data_region, "prompt_version": recipe.prompt_version}
     used = {
         names.METRIC_SUMMARY_INPUT_TOKENS: answer.input_tokens,
         names.METRIC_SUMMARY_OUTPUT_TOKENS: answer.output_tokens,
     }
     for name, tokens in used.items():
-        write_count(name, tokens, dimensions)
+        write_metric(name, tokens, prompt_version=recipe.prompt_version)
 
 
 def summary_failed(delivery_id: str, error: Exception) -> None:

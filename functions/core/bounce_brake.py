@@ -42,6 +42,16 @@ class Tally:
         """Deliveries of which it is known whether they arrived. Who complains has got it, and is counted as such."""
         return self.delivered + self.bounced
 
+    @property
+    def bounces_percent(self) -> float:
+        """How many of them came back for good, in percent."""
+        return 100 * self.bounced / max(1, self.told_of)
+
+    @property
+    def complaints_percent(self) -> float:
+        """How many complaints there were, in percent of them."""
+        return 100 * self.complained / max(1, self.told_of)
+
 
 OF_STATE: Mapping[ReceiptState | None, Tally] = {
     ReceiptState.DELIVERED: Tally(delivered=1),
@@ -49,6 +59,7 @@ OF_STATE: Mapping[ReceiptState | None, Tally] = {
     ReceiptState.COMPLAINED: Tally(complained=1),
 }
 Braked: TypeAlias = "Callable[[Channel, BrakeCause, Tally], None]"
+Rated: TypeAlias = "Callable[[Channel, Tally], None]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +70,17 @@ class BrakeRule:
     bounces_percent: float
     complaints_percent: float
 
+    def enough(self, tally: Tally) -> bool:
+        """Whether a day's tally says anything yet: two bounces of three deliveries do not."""
+        return tally.told_of >= self.after
+
     def broken_by(self, tally: Tally) -> BrakeCause | None:
         """Return what a day's tally has too much of, if anything."""
-        if tally.told_of < self.after:
-            return None  # two bounces of three deliveries say nothing yet
-        if tally.bounced * 100 > self.bounces_percent * tally.told_of:
+        if not self.enough(tally):
+            return None
+        if tally.bounces_percent > self.bounces_percent:
             return BrakeCause.BOUNCES
-        if tally.complained * 100 > self.complaints_percent * tally.told_of:
+        if tally.complaints_percent > self.complaints_percent:
             return BrakeCause.COMPLAINTS
         return None
 
@@ -75,6 +90,7 @@ class BounceBrake:
     """Adds up what a day's receipts say of each channel, and halts a channel that the rule is broken by.
 
     After that it counts anew: an operator who resumes the channel has seen what was, and is told again of what comes.
+    `rated` hears of each tally that says anything, so that a person sees the brake coming.
     """
 
     tallies: ReceiptTallies
@@ -82,12 +98,15 @@ class BounceBrake:
     rule: BrakeRule
     clock: Clock
     braked: Braked
+    rated: Rated
 
     def note(self, found: Mapping[Channel, Tally]) -> None:
         """Take a batch's tallies in."""
         now = self.clock()
         for channel, tally in found.items():
             total = self.tallies.add(channel, tally, day=now.date())
+            if self.rule.enough(total):
+                self.rated(channel, total)
             cause = self.rule.broken_by(total)
             if cause is not None:
                 self.traffic.halt(channel, at=now, cause=cause)

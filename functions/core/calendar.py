@@ -73,6 +73,15 @@ def period_reported(run_at: datetime, where: ZoneInfo) -> date:
     return monday_of(run_at.astimezone(where).date()) - WEEK
 
 
+def all_expired_at(period_start: date, expires_after: timedelta) -> datetime:
+    """Return when every delivery of a week has expired, wherever in the world its customers are.
+
+    A digest falls due in the week after the one that it reports, and no clock is more than a day away from UTC. A
+    reminder may have been given longer; where one is still open by then, somebody should look at it all the same.
+    """
+    return datetime.combine(period_start + 2 * WEEK + timedelta(days=1), time(), UTC) + expires_after
+
+
 def period_bounds(period_start: date, where: ZoneInfo) -> tuple[datetime, datetime]:
     """Return the UTC instants at which a local week begins and ends (end excluded)."""
     midnight = time()

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Final
 from functions.core.backoff import AT_ONCE, Backoff
 from functions.core.composition import Composer, Moment, Quiet, Resting
 from functions.core.delivery import FINISHED, Delivery, FailureClass, SkipReason, Status
-from functions.core.envelope import EmailEnvelope
+from functions.core.envelope import EmailEnvelope, TextEnvelope
 from functions.core.message import read_message
 from functions.core.outcome import RULINGS, Acknowledgement, GateMove, Guarantee, Outcome, OutcomeClass, ruling
 from functions.core.ports import InFlightError
 from functions.core.settlement import abandoned, allows_resend, doubtful, exhausted, expired, put_off, skipped
+from functions.core.text_segments import size_of
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -73,6 +74,7 @@ class Disposition:
     outcome: Outcome | None = None
     skip_reason: SkipReason | None = None
     summary: SummaryNote | None = None  # of a first attempt: what became of the digest's summary
+    segments: int = 0  # of a text that was accepted, as networks bill it
 
     @property
     def done(self) -> bool:
@@ -220,7 +222,12 @@ class Consumer:
             again_at = outcome.retry_at or self.clock() + timedelta(seconds=rule.pause_s)
             waits = rule.status is Status.RETRYABLE
             return Disposition(
-                Note.SETTLED, delivery=row, outcome=outcome, again_at=again_at if waits else None, summary=summary
+                Note.SETTLED,
+                delivery=row,
+                outcome=outcome,
+                again_at=again_at if waits else None,
+                summary=summary,
+                segments=_segments(composed) if rule.status is Status.ACCEPTED else 0,
             )
         if outcome.retry_at is not None and not last:
             pause = max(pause, ceil((outcome.retry_at - self.clock()).total_seconds()))
@@ -245,6 +252,10 @@ class Consumer:
         elif rule.gate is GateMove.CLOSE:
             until = outcome.retry_at or self.clock() + timedelta(seconds=rule.pause_s)
             self.lane.close(until=until, cause=outcome.code)
+
+
+def _segments(envelope: Envelope) -> int:
+    return size_of(envelope.body).segments if isinstance(envelope, TextEnvelope) else 0
 
 
 def _early(row: Delivery, now: datetime) -> Disposition | None:

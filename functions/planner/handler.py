@@ -90,6 +90,8 @@ def _tell(report: PlannerReport, wake_up: WakeUp) -> dict[str, Any]:
     metrics.add_metric(names.METRIC_PLANNER_RUNS, MetricUnit.Count, 1)
     metrics.add_metric(names.METRIC_PLANNED, MetricUnit.Count, report.planned)
     metrics.add_metric(names.METRIC_ALREADY_PLANNED, MetricUnit.Count, report.existing)
+    metrics.add_metric(names.METRIC_ENQUEUED, MetricUnit.Count, report.enqueued)
+    metrics.add_metric(names.METRIC_SCHEDULES_FAILED, MetricUnit.Count, len(report.failed))
     metrics.add_metric(names.METRIC_SHARDS_HELD, MetricUnit.Count, len(report.held))
     metrics.add_metric(names.METRIC_PLANNER_LAG, MetricUnit.Seconds, max(lag_s, 0))
     metrics.flush_metrics()

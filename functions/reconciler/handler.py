@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from aws_lambda_powertools.metrics import MetricUnit
@@ -18,17 +18,26 @@ from functions.adapters.sqs import SqsDeliveryQueues
 from functions.adapters.telemetry import logger, metrics
 from functions.adapters.traffic import DynamoTraffic
 from functions.adapters.wiring import dynamodb, ledger, sqs
+from functions.core.calendar import all_expired_at
+from functions.core.consumption import Note
+from functions.core.delivery import FailureClass, Status
 from functions.core.instants import from_text, to_text
 from functions.core.receipt_watch import ReceiptWatch
-from functions.reconciler.reconciler import ChannelRules, Finding, Reconciler
+from functions.reconciler.reconciler import ChannelRules, Finding, Reconciler, Sweep
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
 
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
 SPARE_S: Final = 5
 BETWEEN_WATCHES_S: Final = 6 * 3600  # counting reads whole weeks of an index
+AS_COUNTED: Final[Mapping[Status, tuple[str, str]]] = {
+    Status.EXPIRED: (names.METRIC_NOT_SENT, Note.EXPIRED),
+    Status.DEAD_LETTER: (names.METRIC_DEAD_LETTERS, FailureClass.EXHAUSTED),
+    Status.UNCERTAIN: (names.METRIC_UNCERTAIN, Note.ABANDONED),
+}
 NOTHING_TO_MEND: Final = frozenset({Finding.FINISHED, Finding.EXPECTED, Finding.ALL_RIGHT})
 
 environment = ReconcilerEnvironment.load()
@@ -60,20 +69,25 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     left_s = context.get_remaining_time_in_millis() / 1000
     sweep = reconciler.sweep(stop_at=utc_now() + timedelta(seconds=max(left_s - SPARE_S, left_s / 2)))
     mended = sum(count for finding, count in sweep.found.items() if finding not in NOTHING_TO_MEND)
-    age_s = 0.0 if sweep.oldest_due_at is None else (utc_now() - sweep.oldest_due_at).total_seconds()
+    overdue = [period for period in sweep.open_periods if _is_overdue(period)]
     metrics.add_metric(names.METRIC_RECOVERED, MetricUnit.Count, mended)
+    metrics.add_metric(names.METRIC_ENQUEUED, MetricUnit.Count, sweep.enqueued)
     metrics.add_metric(names.METRIC_NOT_ENQUEUED, MetricUnit.Count, sweep.not_enqueued)
+    metrics.add_metric(names.METRIC_ENQUEUE_GAP, MetricUnit.Seconds, _age_s(sweep.planned_since))
     metrics.add_metric(names.METRIC_LEASES_RAN_OUT, MetricUnit.Count, sweep.found[Finding.LEASE_RAN_OUT])
     metrics.add_metric(names.METRIC_CHANNELS_HALTED, MetricUnit.Count, len(sweep.halted))
     metrics.add_metric(names.METRIC_UNCERTAIN_ROWS, MetricUnit.Count, sweep.uncertain)
-    metrics.add_metric(names.METRIC_OLDEST_DUE_AGE, MetricUnit.Seconds, max(age_s, 0))
-    metrics.flush_metrics()
+    metrics.add_metric(names.METRIC_OLDEST_DUE_AGE, MetricUnit.Seconds, _age_s(sweep.oldest_due_at))
+    metrics.add_metric(names.METRIC_PERIODS_OVERDUE, MetricUnit.Count, len(overdue))
+    _count_ended(sweep)
+    counts.flush()
     told = {
         "found": {str(finding): count for finding, count in sorted(sweep.found.items())},
         "not_enqueued": sweep.not_enqueued,
         "halted": sweep.halted,
         "uncertain": sweep.uncertain,
         "closed_periods": sweep.closed_periods,
+        "overdue_periods": sorted(overdue),
         "oldest_due_at": None if sweep.oldest_due_at is None else to_text(sweep.oldest_due_at),
         "unfinished": sweep.unfinished,
     }
@@ -81,6 +95,23 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     if _opens_a_watch(event):
         _count_missing_receipts()
     return told
+
+
+def _age_s(since: datetime | None) -> float:
+    return 0 if since is None else max((utc_now() - since).total_seconds(), 0)
+
+
+def _is_overdue(period: str) -> bool:
+    expires_after = timedelta(seconds=environment.expires_after_s)
+    return utc_now() >= all_expired_at(date.fromisoformat(period), expires_after)
+
+
+def _count_ended(sweep: Sweep) -> None:
+    """Count what the sweep ended as the consumers count what they end."""
+    for (channel, status), count in sweep.ended.items():
+        if status in AS_COUNTED:
+            name, outcome = AS_COUNTED[status]
+            counts.add(name, channel=channel, outcome=outcome, count=count)
 
 
 def _opens_a_watch(event: Mapping[str, Any]) -> bool:

@@ -62,13 +62,21 @@ class Finding(StrEnum):
 
 @dataclass(slots=True)
 class Sweep:
-    """What a sweep did: rows by finding, ids that SQS did not take, what it saw on the way, and whether it saw all."""
+    """What a sweep did: rows by finding, ids that SQS did not take, what it saw on the way, and whether it saw all.
+
+    `ended` counts the deliveries that it moved on by itself, by channel and state; `planned_since` is when the
+    oldest of those was selected that no queue would take.
+    """
 
     found: Counter[Finding] = field(default_factory=Counter)
+    ended: Counter[tuple[str, Status]] = field(default_factory=Counter)
+    enqueued: int = 0
     not_enqueued: int = 0
+    planned_since: datetime | None = None
     halted: list[str] = field(default_factory=list)
     uncertain: int = 0
     closed_periods: list[str] = field(default_factory=list)
+    open_periods: set[str] = field(default_factory=set)
     oldest_due_at: datetime | None = None
     periods_seen_open: set[str] = field(default_factory=set)
     unfinished: bool = False
@@ -78,6 +86,12 @@ class Sweep:
         self.periods_seen_open.add(row.period)
         if self.oldest_due_at is None or row.due_at < self.oldest_due_at:
             self.oldest_due_at = row.due_at
+
+    def no_queue_took(self, row: Delivery) -> None:
+        """Note a delivery whose id could not be sent, and since when it waits if it never was."""
+        self.not_enqueued += 1
+        if row.status is Status.PLANNED and (self.planned_since is None or row.selected_at < self.planned_since):
+            self.planned_since = row.selected_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +139,7 @@ class Reconciler:
             self.periods.open(period, at=self.clock())
         if not report.unfinished:
             self._close_periods(open_periods, report)
+        report.open_periods = (report.periods_seen_open | open_periods.keys()) - set(report.closed_periods)
 
     def _close_periods(self, open_periods: Mapping[str, int], report: Sweep) -> None:
         for period, version in open_periods.items():
@@ -228,11 +243,11 @@ class _Visit:
     def _mend(self, row: Delivery, finding: Finding) -> None:
         now = self.reconciler.clock()
         if finding is Finding.TOO_LATE:
-            self._write(row, expired(row, at=now))
+            self._end(row, expired(row, at=now))
         elif finding is Finding.IN_VAIN:
-            self._write(row, exhausted(row, code=NO_NEWS, at=now))
+            self._end(row, exhausted(row, code=NO_NEWS, at=now))
         elif finding is Finding.LEASE_RAN_OUT:
-            self._write(row, abandoned(row, guarantee=self.rules.guarantee, at=now))
+            self._end(row, abandoned(row, guarantee=self.rules.guarantee, at=now))
         elif finding is Finding.ALL_RIGHT:
             self._write(row, postponed(row, look_again_at=self._next_look(row, now)))
 
@@ -249,10 +264,12 @@ class _Visit:
             receipt = self.reconciler.queues.publish(group, delay_s=delay_s)
             now = self.reconciler.clock()
             again = now + timedelta(seconds=delay_s) + self.reconciler.silence_after
+            self.report.enqueued += sum(row.status is Status.PLANNED for row in receipt.sent)
             for row in receipt.sent:
                 unheard = findings[row.delivery_id] is Finding.SILENT
                 self._write(row, requeued(row, at=now, look_again_at=again, unheard=unheard))
-            self.report.not_enqueued += len(receipt.failed)
+            for row, _ in receipt.failed:
+                self.report.no_queue_took(row)
 
     def _by_delay(self, rows: Sequence[Delivery]) -> dict[int, list[Delivery]]:
         """Group rows by the whole seconds until they may be sent: never early, to the second."""
@@ -279,9 +296,13 @@ class _Visit:
         self._write(row, postponed(row, look_again_at=now + self.reconciler.horizon))
         return Finding.STILL_UNCERTAIN
 
-    def _write(self, before: Delivery, after: Delivery) -> None:
+    def _end(self, before: Delivery, after: Delivery) -> None:
+        if self._write(before, after):
+            self.report.ended[str(self.channel), after.status] += 1
+
+    def _write(self, before: Delivery, after: Delivery) -> bool:
         # False means that somebody was quicker, with better news than ours.
-        self.reconciler.ledger.write(before, after)
+        return self.reconciler.ledger.write(before, after)
 
 
 def _pages(ids: Iterable[str]) -> Iterator[list[str]]:

@@ -251,6 +251,7 @@ def test_metrics_have_no_dimension_beyond_the_four(channels: Channels, capsys: p
     directives = [directive for line in emitted for directive in line["_aws"]["CloudWatchMetrics"]]
     told = {metric["Name"] for directive in directives for metric in directive["Metrics"]}
     assert {names.METRIC_ATTEMPTS, names.METRIC_MESSAGES, names.METRIC_LATENCY} <= told
+    assert {names.METRIC_NOT_SENT, names.METRIC_SEGMENTS} <= told
     for directive in directives:
         assert directive["Namespace"] == names.METRICS_NAMESPACE
         for dimensions in directive["Dimensions"]:

@@ -521,7 +521,7 @@ def counted_in(told: str, metric: str) -> list[tuple[str, str, float]]:
     sums: dict[tuple[str, str], float] = {}
     for line in told.splitlines():
         entry = json.loads(line) if line.startswith("{") else {}
-        if metric in entry:
+        if metric in entry and "channel" in entry:  # not the region's total
             (value,) = entry[metric]
             key = entry["channel"], entry["outcome"]
             sums[key] = sums.get(key, 0) + value

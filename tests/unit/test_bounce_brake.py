@@ -53,7 +53,7 @@ def brake(traffic: InMemoryTraffic, told: Told) -> BounceBrake:
     def braked(channel: Channel, cause: BrakeCause, tally: Tally) -> None:
         told.append((channel, cause, tally))
 
-    return BounceBrake(InMemoryReceiptTallies(), traffic, RULE, lambda: SUNDAY_EVENING, braked)
+    return BounceBrake(InMemoryReceiptTallies(), traffic, RULE, lambda: SUNDAY_EVENING, braked, lambda *_: None)
 
 
 def test_bounces_of_several_batches_halt_their_channel_and_no_other(
@@ -65,6 +65,22 @@ def test_bounces_of_several_batches_halt_their_channel_and_no_other(
     assert told == [(Channel.EMAIL, BrakeCause.BOUNCES, Tally(90, 10, 0))]
     assert traffic.gate(Channel.EMAIL).cause == "bounce_rate"
     assert traffic.gate(Channel.SMS).halted_at is None
+
+
+def test_a_rate_is_told_as_soon_as_it_says_anything_and_before_the_brake_acts(traffic: InMemoryTraffic) -> None:
+    rates: list[tuple[Channel, float, float]] = []
+
+    def rated(channel: Channel, tally: Tally) -> None:
+        rates.append((channel, tally.bounces_percent, tally.complaints_percent))
+
+    brake = BounceBrake(InMemoryReceiptTallies(), traffic, RULE, lambda: SUNDAY_EVENING, lambda *_: None, rated)
+    brake.note({Channel.EMAIL: Tally(97, 2, 0)})
+    assert not rates
+    brake.note({Channel.EMAIL: Tally(0, 1, 0)})
+    assert rates == [(Channel.EMAIL, 3.0, 0.0)]
+    brake.note({Channel.EMAIL: Tally(0, 12, 1)})
+    assert traffic.gate(Channel.EMAIL).halted_at is not None
+    assert rates[1:] == [(Channel.EMAIL, 100 * 15 / 112, 100 / 112)]  # what made the brake act is told, too
 
 
 def test_a_channel_that_was_resumed_is_not_halted_for_the_same_bounces_again(

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from functions.core.calendar import (
     UnknownTimeZoneError,
+    all_expired_at,
     at_local,
     monday_of,
     next_weekly,
@@ -145,6 +146,14 @@ def test_weeks_follow_one_another_without_a_gap_and_without_overlap(name: str) -
         monday += timedelta(days=7)
         begins, _ = period_bounds(monday, zone(name))
         assert begins == ends
+
+
+@pytest.mark.parametrize("name", ["Pacific/Kiritimati", "UTC", "Pacific/Pago_Pago"])
+def test_the_last_digest_of_a_week_has_expired_by_then_wherever_its_customer_lives(name: str) -> None:
+    week, expires_after = date(2026, 11, 16), timedelta(hours=72)
+    _, last = period_bounds(week + timedelta(days=7), zone(name))
+    assert period_reported(last - timedelta(seconds=1), zone(name)) == week
+    assert timedelta() <= all_expired_at(week, expires_after) - (last + expires_after) <= timedelta(days=2)
 
 
 def test_a_week_in_which_the_clocks_go_back_is_an_hour_longer() -> None:

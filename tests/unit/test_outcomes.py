@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from functions import names
 from functions.core.delivery import Delivery, FailureClass, SkipReason, Status
 from functions.core.outcome import (
     POLICY_VERSION,
@@ -101,6 +102,15 @@ def test_an_answer_moves_row_message_and_gate_as_the_table_says(row: Row) -> Non
 def test_every_class_has_its_row() -> None:
     assert set(RULINGS) == set(OutcomeClass)
     assert {row.outcome for row in TABLE} == set(OutcomeClass)
+
+
+def test_the_outcomes_that_metrics_are_made_of_are_those_of_the_table() -> None:
+    retried = {
+        each for each, rule in RULINGS.items() if rule.status is Status.RETRYABLE and rule.gate is not GateMove.HALT
+    }
+    assert set(names.OUTCOMES_RETRIED) == {str(each) for each in retried}
+    assert set(names.OUTCOMES_FINAL) == {str(OutcomeClass.ACCEPTED), str(OutcomeClass.REJECTED)}
+    assert set(names.DEAD_LETTERS_COUNTED) == {str(each) for each in FailureClass}
 
 
 def test_every_attempt_is_remembered_with_the_policy_that_judged_it() -> None:

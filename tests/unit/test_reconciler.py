@@ -133,6 +133,30 @@ def test_what_the_queue_does_not_take_stays_as_it_is_and_is_told(scene: Scene) -
     assert scene.row(PLANNED) == PLANNED
 
 
+def test_the_delivery_that_has_waited_longest_for_a_queue_is_told_until_one_takes_it(scene: Scene) -> None:
+    waiting = [due_now(a_delivery(f"c-{number}", selected_at=SUNDAY_EVENING - number * A_MINUTE)) for number in (2, 9)]
+    again = due_now(a_delivery("c-0", status=Status.RETRYABLE, attempt=1, next_attempt_at=SUNDAY_EVENING))
+    scene.ledger.put(*waiting, again)
+    scene.queues.refused = {str(row.delivery_id) for row in (*waiting, again)}
+    refused = scene.sweep()
+    assert (refused.not_enqueued, refused.enqueued) == (3, 0)
+    assert refused.planned_since == SUNDAY_EVENING - 9 * A_MINUTE
+    scene.queues.refused = set()
+    taken = scene.sweep()
+    assert (taken.not_enqueued, taken.enqueued, taken.planned_since) == (0, 2, None)  # the third had been before
+
+
+def test_what_a_sweep_ends_by_itself_is_told_by_channel_and_state(scene: Scene) -> None:
+    late = replace(RETRYABLE, delivery_id=a_delivery("c-late").delivery_id, expires_at=SUNDAY_EVENING)
+    lost = due_now(
+        replace(a_sending_delivery(lease_until=SUNDAY_EVENING), delivery_id=a_delivery("c-lost").delivery_id)
+    )
+    scene.ledger.put(replace(QUEUED, published=PUBLISHED_IN_VAIN), late, lost)
+    assert scene.sweep().ended == Counter(
+        {("email", Status.DEAD_LETTER): 1, ("email", Status.EXPIRED): 1, ("email", Status.UNCERTAIN): 1}
+    )
+
+
 def test_a_queued_delivery_is_left_alone_while_it_is_young(scene: Scene) -> None:
     young = due_now(a_delivery(status=Status.QUEUED, enqueued_at=SUNDAY_EVENING - A_MINUTE))
     scene.ledger.put(young)
