@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from mypy_boto3_cloudformation import CloudFormationClient
+    from mypy_boto3_cloudwatch import CloudWatchClient
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_lambda import LambdaClient
     from mypy_boto3_secretsmanager import SecretsManagerClient
@@ -210,6 +211,10 @@ class RegionDeployment:
     def functions(self) -> LambdaClient:
         """Lambda, asked once and waited for."""
         return self._session.client("lambda", config=_ONCE)
+
+    @cached_property
+    def cloudwatch(self) -> CloudWatchClient:
+        return self._session.client("cloudwatch", config=_PATIENT)
 
     @cached_property
     def cloudformation(self) -> CloudFormationClient:

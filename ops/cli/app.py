@@ -12,6 +12,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from ops.cli import (
     channels,
+    cost,
+    console,
     dead_letters,
     dlq,
     done,
@@ -43,6 +45,7 @@ app = typer.Typer(
     - What failed for good, and how is it done again? `digest dead-letters list`
     - What will be sent next? `digest due`
     - What will they read? `digest preview --customer c-10428`
+    - All of it as pages, with graphs and buttons? `digest console`
 
     All commands take `--json`. Addresses are never shown in full.
     """,
@@ -85,6 +88,8 @@ suppressions.add_commands(app)
 app.command("actions")(done.actions)
 surge.add_commands(app)
 webhooks.add_commands(app)
+app.command("cost")(cost.cost)
+app.command("console")(console.console)
 
 
 def main(arguments: Sequence[str] | None = None, *, workplace: Workplace | None = None) -> None:

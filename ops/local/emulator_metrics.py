@@ -122,7 +122,7 @@ def look_around(cloudwatch: Any, sqs: Any, request_scope: Any) -> None:
 
 
 def record_queue(cloudwatch: Any, sqs: Any, queue: Any) -> None:
-    """Put on record what a queue holds."""
+    """Put on record what a queue holds. A message's age counts from its sending; in a dead-letter queue, SQS's from there."""
     sqs._refresh_counts(queue)
     dimensions = {"QueueName": queue["name"]}
     for attribute, metric in QUEUE_METRICS.items():
