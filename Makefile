@@ -21,7 +21,7 @@ SECONDS ?= 600
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test crash-matrix soak check format synth lock clean
+.PHONY: help setup demo test crash-matrix soak measure check format synth lock clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ crash-matrix: setup ## die and fail at every call that a process makes, and look
 
 soak: setup ## look for trouble for as long as told: make soak SECONDS=600
 	@$(BIN)/python -m tests.proof.soak --seconds $(SECONDS)
+
+measure: setup ## count what the functions ask AWS for, for `digest cost`: ops/costs/measured.json
+	@WRITE_MEASURED=1 $(BIN)/python -m pytest -q tests/integration/test_measured_costs.py
 
 check: setup ## format, lint, types, import contracts
 	@$(BIN)/ruff format --check .

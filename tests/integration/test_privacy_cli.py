@@ -162,6 +162,7 @@ GIVEN: Final = {
     "channel": "email",
     "region": "us",
     "reason": "INC-47",
+    "customers": "1000",
 }
 USAGE: Final = 2  # the exit status of a command that makes no sense
 # What a command must have in one form or the other.

@@ -1,0 +1,1 @@
+"""What sending costs: measured counts, dated prices, and the reckoning between them."""
