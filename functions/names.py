@@ -170,6 +170,8 @@ OUTPUT_RECEIPT_INTAKE_FUNCTION: Final = "ReceiptIntakeFunction"
 OUTPUT_RECEIPT_INTAKE_URL: Final = "ReceiptIntakeUrl"
 OUTPUT_WIDGETS_FUNCTION: Final = "WidgetsFunction"  # draws the dashboards' custom widgets, and only reads
 OUTPUT_OPERATE_FUNCTION: Final = "OperateFunction"  # does what their buttons say
+OUTPUT_READERS_POLICY: Final = "ReadersPolicy"  # ARN of a managed policy: may invoke the first of them
+OUTPUT_OPERATORS_POLICY: Final = "OperatorsPolicy"  # ARN of a managed policy: may invoke both
 
 
 def queue_output(channel: str) -> str:

@@ -19,6 +19,7 @@ from stacks.recovery import Recovery
 from stacks.settings import Region, Target
 from stacks.storage import Storage
 from stacks.unsubscribe import Unsubscribe
+from stacks.widgets import Widgets
 
 
 class DigestStack(Stack):
@@ -62,10 +63,12 @@ class DigestStack(Stack):
         self.receipts = Receipts(self, "Receipts", deployment, storage=self.storage)
         self.planner = Planner(self, "Planner", deployment, storage=self.storage, channels=self.channels)
         self.recovery = Recovery(self, "Recovery", deployment, storage=self.storage, channels=self.channels)
+        self.widgets = Widgets(self, "Widgets", deployment, storage=self.storage, channels=self.channels)
         self.monitoring = Monitoring(
             self,
             "Monitoring",
             deployment,
+            custom_widgets=self.widgets.on_dashboards(),
             parts=Parts(
                 storage=self.storage,
                 channels=self.channels,
@@ -74,6 +77,7 @@ class DigestStack(Stack):
                 receipts=self.receipts,
                 unsubscribe=self.unsubscribe,
                 inbound=self.inbound,
+                widgets=self.widgets,
             ),
         )
         for output, value in self._outputs(region).items():
@@ -94,6 +98,7 @@ class DigestStack(Stack):
             **self.receipts.outputs(),
             **self.unsubscribe.outputs(),
             **self.inbound.outputs(),
+            **self.widgets.outputs(),
             **self.monitoring.outputs(),
         }
         for channel in self.channels.values():

@@ -36,7 +36,7 @@ class Function(Construct):
     construct adds by itself later.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one for each thing that differs
         self,
         scope: Construct,
         construct_id: str,
@@ -47,6 +47,7 @@ class Function(Construct):
         limits: Limits,
         environment: Mapping[str, str],
         statements: Sequence[iam.PolicyStatement],
+        function_name: str | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
         # Stated, because a group that Lambda makes by itself keeps its logs for ever.
@@ -65,6 +66,7 @@ class Function(Construct):
         self.function = lambda_.Function(
             self,
             "Function",
+            function_name=function_name,
             description=description,
             runtime=lambda_.Runtime.PYTHON_3_14,
             architecture=lambda_.Architecture.ARM_64,

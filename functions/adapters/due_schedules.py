@@ -5,16 +5,15 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from functions import names
 from functions.adapters.items import from_item
 from functions.adapters.plan_book import PAGE, read_schedule
-from functions.adapters.schedule_rows import schedule_from_row
 from functions.core.calendar import WEEK, UnknownTimeZoneError, period_reported, zone
 from functions.core.customer import DigestSchedule
 from functions.core.instants import to_text
+from functions.core.ports import UnreadableSchedule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
     from functions.adapters.region_tables import RegionTables
     from functions.core.customer import Schedule
-    from functions.core.ports import UnreadableSchedule
 
 _A_DAY: Final = timedelta(days=1)
 
@@ -34,6 +32,7 @@ class Due:
     data_region: str
     count: int
     coming: tuple[Schedule, ...]  # the first that run, overdue ones included, oldest first
+    unreadable: tuple[UnreadableSchedule, ...] = ()  # rows among the first that make no sense: planned by nobody
 
     @property
     def oldest(self) -> datetime | None:
@@ -41,14 +40,33 @@ class Due:
         return self.coming[0].next_run_at if self.coming else None
 
 
-def look_ahead(region: RegionTables, *, now: datetime, limit: int) -> Due:
-    """Count what is due by now, and read the first `limit` schedules that run."""
-    until = to_text(now)
+def look_ahead(region: RegionTables, *, now: datetime, limit: int, counted_to: int | None = None) -> Due:
+    """Count what is due by now, and read the first `limit` schedules that run.
+
+    Whoever looks often counts no further than `counted_to`, or a little beyond.
+    """
     shards = range(region.shards)
-    count = sum(page["Count"] for shard in shards for page in _pages(region, shard, until=until, Select="COUNT"))
-    firsts = (_first(region, shard, limit) for shard in shards)
-    coming = heapq.nsmallest(limit, chain.from_iterable(firsts), key=lambda schedule: schedule.next_run_at)
-    return Due(region.data_region, count, tuple(coming))
+    read = [one for shard in shards for one in _first(region, shard, limit)]
+    runs = (one for one in read if not isinstance(one, UnreadableSchedule))
+    coming = heapq.nsmallest(limit, runs, key=lambda schedule: schedule.next_run_at)
+    unreadable = tuple(one for one in read if isinstance(one, UnreadableSchedule))
+    return Due(region.data_region, _count(region, to_text(now), counted_to), tuple(coming), unreadable)
+
+
+def what(schedule: Schedule) -> str:
+    """`digest`, `reminder invoice-9`."""
+    return "digest" if isinstance(schedule, DigestSchedule) else f"reminder {schedule.event_id}"
+
+
+def local_run(schedule: Schedule) -> str:
+    """`Mon 09:00 EST`, as the customer's clock shows it; nothing for an instant without a zone."""
+    where = schedule if isinstance(schedule, DigestSchedule) else schedule.due_local
+    if where is None:
+        return ""
+    try:
+        return f"{schedule.next_run_at.astimezone(zone(where.time_zone)):%a %H:%M %Z}"
+    except UnknownTimeZoneError:
+        return "unknown zone"
 
 
 def due_by(region: RegionTables, until: datetime) -> Iterator[Schedule | UnreadableSchedule]:
@@ -76,10 +94,21 @@ def _reports(schedule: DigestSchedule, period: date) -> bool:
         return False
 
 
-def _first(region: RegionTables, shard: int, limit: int) -> Iterator[Schedule]:
+def _count(region: RegionTables, until: str, most: int | None) -> int:
+    limit: dict[str, Any] = {} if most is None else {"Limit": most}
+    counted = 0
+    for shard in range(region.shards):
+        for page in _pages(region, shard, until=until, Select="COUNT", **limit):
+            counted += int(page["Count"])
+            if most is not None and counted >= most:
+                return counted
+    return counted
+
+
+def _first(region: RegionTables, shard: int, limit: int) -> Iterator[Schedule | UnreadableSchedule]:
     # Instants are text of fixed width, so "~" comes after all of them.
     for page in _pages(region, shard, until="~", Limit=limit):
-        yield from (schedule_from_row(from_item(item)) for item in page["Items"])
+        yield from (read_schedule(from_item(item)) for item in page["Items"])
         return
 
 
@@ -94,11 +123,9 @@ def _pages(region: RegionTables, shard: int, *, since: str = "0", until: str, **
             ":since": {"S": since},
             ":until": {"S": until},
         },
-        "Limit": PAGE,
+        **({} if "Select" in asked else {"Limit": PAGE}),  # a count reads a megabyte at a time
         **asked,
     }
-    if "Select" in asked:
-        del query["Limit"]  # a count reads a megabyte at a time
     while True:
         page = region.dynamodb.query(**query)
         yield page

@@ -115,21 +115,64 @@ class PlannerEnvironment(PublisherEnvironment):
     surge_floor: int = Field(ge=1)
 
 
-class ReconcilerEnvironment(PublisherEnvironment):
+class PacedEnvironment(PublisherEnvironment):
+    """What functions need that know how fast each channel sends."""
+
+    email_rate_per_second: float = Field(gt=0)
+    sms_rate_per_second: float = Field(gt=0)
+    webhook_rate_per_second: float = Field(gt=0)
+
+    @property
+    def rates(self) -> Mapping[Channel, float]:
+        """Sends a second of each channel."""
+        return {
+            Channel.EMAIL: self.email_rate_per_second,
+            Channel.SMS: self.sms_rate_per_second,
+            Channel.WEBHOOK: self.webhook_rate_per_second,
+        }
+
+
+class DeskEnvironment(PacedEnvironment):
+    """What it takes to draw the dashboards' widgets."""
+
+    email_dead_letter_queue_url: str = Field(min_length=1)
+    sms_dead_letter_queue_url: str = Field(min_length=1)
+    webhook_dead_letter_queue_url: str = Field(min_length=1)
+
+    @property
+    def dead_letter_queue_urls(self) -> Mapping[Channel, str]:
+        """URL of each channel's dead-letter queue."""
+        return {
+            Channel.EMAIL: self.email_dead_letter_queue_url,
+            Channel.SMS: self.sms_dead_letter_queue_url,
+            Channel.WEBHOOK: self.webhook_dead_letter_queue_url,
+        }
+
+
+class WidgetsEnvironment(DeskEnvironment):
+    """What the function needs that draws widgets."""
+
+    operate_function: str = Field(min_length=1)  # ARN of the one that does what their buttons say
+
+
+class OperateEnvironment(DeskEnvironment):
+    """What the function needs that does what the widgets' buttons say."""
+
+    widgets_function: str = Field(min_length=1)  # ARN of the one that draws them
+
+
+class ReconcilerEnvironment(PacedEnvironment):
     """What the reconciler needs."""
 
     silence_after_s: Seconds
     expires_after_s: Seconds
     interval_s: int = Field(ge=1)
     email_provider: str
-    email_rate_per_second: float = Field(gt=0)
     email_provider_options: str = "{}"
     sms_provider: str
     sms_provider_options: str = "{}"
-    sms_rate_per_second: float = Field(gt=0)
     webhook_provider: str
     webhook_provider_options: str = "{}"
-    webhook_rate_per_second: float = Field(gt=0)
     receipt_channels: Annotated[tuple[Channel, ...], BeforeValidator(_listed)] = ()
     receipt_silence_s: Seconds = 0
 
@@ -140,15 +183,6 @@ class ReconcilerEnvironment(PublisherEnvironment):
             Channel.EMAIL: ProviderChoice(self.email_provider, self.email_provider_options, LOOKUP_TIMEOUT_S),
             Channel.SMS: ProviderChoice(self.sms_provider, self.sms_provider_options, LOOKUP_TIMEOUT_S),
             Channel.WEBHOOK: ProviderChoice(self.webhook_provider, self.webhook_provider_options, LOOKUP_TIMEOUT_S),
-        }
-
-    @property
-    def rates(self) -> Mapping[Channel, float]:
-        """Sends a second of each channel."""
-        return {
-            Channel.EMAIL: self.email_rate_per_second,
-            Channel.SMS: self.sms_rate_per_second,
-            Channel.WEBHOOK: self.webhook_rate_per_second,
         }
 
 

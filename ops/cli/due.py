@@ -7,9 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from functions.adapters.due_schedules import Due, look_ahead
-from functions.core.calendar import UnknownTimeZoneError, zone
-from functions.core.customer import DigestSchedule, Schedule
+from functions.adapters.due_schedules import Due, local_run, look_ahead, what
 from functions.core.wording import count_of, distance, utc
 from ops.cli.output import moment, out, print_json, say, table
 from ops.cli.workplace import JsonOption, RegionOption, workplace_of
@@ -45,16 +43,19 @@ def _as_json(look: Due) -> dict[str, Any]:
         "next": [
             {
                 "customer_id": schedule.customer_id,
-                "what": _what(schedule),
+                "what": what(schedule),
                 "channels": [str(channel) for channel in schedule.channels],
                 "next_run_at": moment(schedule.next_run_at),
             }
             for schedule in look.coming
         ],
+        "unreadable": [{"customer_id": one.customer_id, "record": one.record} for one in look.unreadable],
     }
 
 
 def _tell(look: Due, now: datetime) -> None:
+    for one in look.unreadable:
+        say(f"{look.data_region}: {one.record} of {one.customer_id} makes no sense: import the customer again")
     if look.count and look.oldest is not None:
         say(f"{look.data_region}: {count_of(look.count, 'schedule')} due, the oldest since {utc(look.oldest)}")
     elif look.oldest is not None:
@@ -66,23 +67,9 @@ def _tell(look: Due, now: datetime) -> None:
     for schedule in look.coming:
         shown.add_row(
             schedule.customer_id,
-            _what(schedule),
+            what(schedule),
             " ".join(schedule.channels),
             utc(schedule.next_run_at).removesuffix(" UTC"),
-            _local(schedule),
+            local_run(schedule),
         )
     out().print(shown)
-
-
-def _what(schedule: Schedule) -> str:
-    return "digest" if isinstance(schedule, DigestSchedule) else f"reminder {schedule.event_id}"
-
-
-def _local(schedule: Schedule) -> str:
-    local = schedule if isinstance(schedule, DigestSchedule) else schedule.due_local
-    if local is None:
-        return ""
-    try:
-        return f"{schedule.next_run_at.astimezone(zone(local.time_zone)):%a %H:%M %Z}"
-    except UnknownTimeZoneError:
-        return "unknown zone"

@@ -183,6 +183,10 @@ def _functions(parts: Parts, where: str) -> Iterator[_Watched]:
     yield _watched("Unsubscribe", "unsubscribe page", f"The unsubscribe page {where}", page, faults)
     listener = parts.inbound.function.function
     yield _watched("Inbound", "listener to texts", f"The listener to texts {where}", listener)
+    widgets = parts.widgets
+    yield _watched("Widgets", "widgets", f"The function that draws the widgets {where}", widgets.viewing.function)
+    acts = f"The function that does what the widgets' buttons say {where}"
+    yield _watched("Operate", "widgets' buttons", acts, widgets.operating.function)
 
 
 def _watched(title: str, name: str, who: str, function: lambda_.Function, faults: Guard | None = None) -> _Watched:

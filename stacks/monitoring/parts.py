@@ -12,6 +12,7 @@ from stacks.receipts import Receipts
 from stacks.recovery import Recovery
 from stacks.storage import Storage
 from stacks.unsubscribe import Unsubscribe
+from stacks.widgets import Widgets
 
 
 @dataclass(frozen=True)
@@ -25,3 +26,4 @@ class Parts:
     receipts: Receipts
     unsubscribe: Unsubscribe
     inbound: Inbound
+    widgets: Widgets

@@ -17,6 +17,8 @@ BACKOFF_S: Final = (30, 120, 600, 1800, 3600)
 VISIBILITY_S: Final = 180
 SHARDS: Final = 2
 UNSUBSCRIBE_KEYS, NUMBER_KEYS, OPT_OUT_KEYS = "unsubscribe-keys", "number-keys", "opt-out-keys"  # secrets
+WIDGETS_FUNCTION: Final = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:widgets"
+OPERATE_FUNCTION: Final = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:operate"
 UNSUBSCRIBE_URL: Final = "https://leave.example.com/"
 KEY_RINGS: Final = {
     UNSUBSCRIBE_KEYS: json.dumps({"0": "canary-unsubscribe-key-" + "1" * 32}),
@@ -61,7 +63,10 @@ ENVIRONMENT: Final = {
     names.ENV_BRAKE_AFTER: "20",
     names.ENV_BRAKE_BOUNCES_PERCENT: "8",
     names.ENV_BRAKE_COMPLAINTS_PERCENT: "0.4",
+    names.ENV_WIDGETS_FUNCTION: WIDGETS_FUNCTION,
+    names.ENV_OPERATE_FUNCTION: OPERATE_FUNCTION,
     **{names.queue_url_env(channel): queue_url(channel) for channel in Channel},
+    **{names.dead_letter_queue_url_env(channel): dead_letter_url(channel) for channel in Channel},
     **{names.provider_env(channel): PROVIDERS[channel] for channel in Channel},
     **{names.rate_env(channel): "1000" for channel in Channel},
 }

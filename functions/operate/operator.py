@@ -1,0 +1,169 @@
+"""Pausing and resuming a channel, redriving a delivery, settling one in doubt: each as it was shown, or not at all.
+
+```
+button: what, on which row, as shown ── the row is read ── still as shown? ── conditional write ── record ── page anew
+                                                            │ no: nothing is done, the page says so and shows the row
+```
+A redrive is on record before it happens, as the command line does it. Everything else is done first: no record may
+stand in the way of stopping a channel.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from functions import names
+from functions.adapters.audit import Action
+from functions.adapters.telemetry import logger
+from functions.adapters.widgets import channels, story
+from functions.adapters.widgets.desk import aws_fault, delivery_asked_for
+from functions.core.delivery import Delivery, Status
+from functions.core.identity import Channel
+from functions.core.reasons import ReasonRefusedError, checked_reason
+from functions.core.redrive import Redrive, Redriven
+from functions.core.settlement import confirmed, refuted
+from functions.core.widgets.marks import mark_of_gate, mark_of_row
+from functions.core.widgets.page import Notice
+from functions.core.widgets.request import WidgetFaultError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from functions.adapters.widgets.desk import WidgetDesk
+    from functions.core.ports import DeliveryQueues
+    from functions.core.widgets.request import WidgetRequest
+
+ACTION: Final = "action"
+_REFERENCE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/+=-]{0,199}")
+
+
+class RefusedError(Exception):
+    """Nothing was done; the text says why, and the page that shows it is drawn anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """Does one action for each request, and shows what it came to."""
+
+    desk: WidgetDesk
+    queues: DeliveryQueues
+    who: str
+
+    def act(self, request: WidgetRequest) -> str:
+        """Do what was asked; return the page. Raises WidgetFaultError for what makes no sense at all."""
+        channel_actions: Mapping[str, Callable[[WidgetRequest], str]] = {
+            "pause": self._pause,
+            "resume": self._resume,
+        }
+        row_actions: Mapping[str, Callable[[WidgetRequest], str]] = {
+            "redrive": self._redrive,
+            "confirm": self._confirm,
+            "refute": self._refute,
+        }
+        asked = request.params.get(ACTION, "")
+        if asked in channel_actions:
+            notice = self._noted(channel_actions[asked], request)
+            page = request if not notice.good else request.turned_to(names.WIDGET_CHANNELS)
+            return channels.draw(self.desk, page, notice)
+        if asked in row_actions:
+            about = str(delivery_asked_for(request))
+            notice = self._noted(row_actions[asked], request)
+            page = request if not notice.good else request.turned_to(names.WIDGET_STORY, delivery_id=about)
+            return story.draw(self.desk, page, notice)
+        raise WidgetFaultError(f"{ACTION}: must be one of {', '.join((*channel_actions, *row_actions))}")
+
+    def _noted(self, action: Callable[[WidgetRequest], str], request: WidgetRequest) -> Notice:
+        try:
+            return Notice(action(request), good=True)
+        except (RefusedError, WidgetFaultError) as refusal:
+            return Notice(f"Nothing was changed. {refusal}")
+
+    # --- channels ---
+
+    def _pause(self, request: WidgetRequest) -> str:
+        channel, reason, now = _channel(request), _reason(request), self.desk.clock()
+        if not self.desk.traffic.halt(channel, at=now, cause=reason):
+            raise RefusedError(f"{channel} is halted already.")
+        kept = self._record(Action(now, self.who, f"pause {channel}", reason))
+        return f"{channel} is paused. Batches in hand are still sent, and nothing after them.{kept}"
+
+    def _resume(self, request: WidgetRequest) -> str:
+        channel, now = _channel(request), self.desk.clock()
+        gate = self.desk.traffic.gate(channel)
+        reason = _reason(request) if request.text("reason") else f"it was {gate.in_words(now)}"
+        if mark_of_gate(gate) != request.text("shown") or not self.desk.traffic.resume(channel, seen=gate):
+            raise RefusedError(f"{channel} has changed since this page was drawn: look at it as it is now.")
+        kept = self._record(Action(now, self.who, f"resume {channel}", reason))
+        return f"{channel} is resumed. The reconciler brings back what waits, within minutes.{kept}"
+
+    # --- a delivery ---
+
+    def _redrive(self, request: WidgetRequest) -> str:
+        row, reason = self._row_as_shown(request, Status.DEAD_LETTER), _reason(request)
+        self.desk.trail.record(Action(self.desk.clock(), self.who, f"redrive {row.delivery_id}", reason, 1))
+        done = Redriven()
+        Redrive(self.desk.tables.ledger, self.queues, self.desk.clock, sleep=_never, rate_per_second=1).run([row], done)
+        if done.moved_on:
+            raise RefusedError("It was no dead letter any more when its turn came.")
+        if done.too_late:
+            return "It was too late to be sent: ended as expired."
+        if done.not_taken:
+            return "Redriven. Its queue did not take it just now; the reconciler brings it within minutes."
+        return "Redriven: on its way to its consumer. A message of it in the dead-letter queue stays there."
+
+    def _confirm(self, request: WidgetRequest) -> str:
+        row, reason = self._row_as_shown(request, Status.UNCERTAIN), _reason(request)
+        reference = request.needed("reference", "give the provider's id for the message")
+        if not _REFERENCE.fullmatch(reference):
+            raise WidgetFaultError("reference: must be letters, digits and . _ : / + = - only")
+        self._settle(row, confirmed(row, reference, at=self.desk.clock()))
+        kept = self._record(Action(self.desk.clock(), self.who, f"resolve {row.delivery_id} as accepted", reason))
+        return f"Settled as accepted.{kept}"
+
+    def _refute(self, request: WidgetRequest) -> str:
+        row, reason = self._row_as_shown(request, Status.UNCERTAIN), _reason(request)
+        self._settle(row, refuted(row, at=self.desk.clock()))
+        kept = self._record(Action(self.desk.clock(), self.who, f"resolve {row.delivery_id} as not accepted", reason))
+        return f"Settled as not accepted.{kept}"
+
+    def _row_as_shown(self, request: WidgetRequest, status: Status) -> Delivery:
+        delivery_id = str(delivery_asked_for(request))
+        row = self.desk.tables.ledger.read([delivery_id]).get(delivery_id)
+        if row is None or row.status is not status or mark_of_row(row) != request.text("shown"):
+            raise RefusedError("It has changed since this page was drawn: look at it as it is now.")
+        return row
+
+    def _settle(self, row: Delivery, after: Delivery) -> None:
+        if not self.desk.tables.ledger.write(row, after):
+            raise RefusedError("It was settled meanwhile.")
+
+    def _record(self, action: Action) -> str:
+        """Put on record what has been done; return what is to be said where that fails."""
+        try:
+            self.desk.trail.record(action)
+        except (ClientError, BotoCoreError) as error:
+            logger.error("action.not_recorded", extra={"what": action.what, "error": aws_fault(error)})
+            return " It was done, but nothing of it is on record: note it yourself."
+        return ""
+
+
+def _channel(request: WidgetRequest) -> Channel:
+    named = request.params.get("channel", "")
+    if named not in set(Channel):
+        raise WidgetFaultError(f"channel: must be one of {', '.join(Channel)}")
+    return Channel(named)
+
+
+def _reason(request: WidgetRequest) -> str:
+    try:
+        return checked_reason(request.needed("reason", "say why, for whoever asks; then press again"))
+    except ReasonRefusedError as error:
+        raise WidgetFaultError(f"reason: {error}") from None
+
+
+def _never(seconds: float) -> None:
+    """One delivery keeps nobody waiting."""

@@ -1,0 +1,1 @@
+"""Draws the dashboards' custom widgets, with a role that reads and nothing else."""
