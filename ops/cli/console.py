@@ -11,7 +11,6 @@ import typer
 
 from ops.cli.output import print_json, say
 from ops.cli.workplace import JsonOption, RegionOption, workplace_of
-from ops.console.serving import serving
 from ops.deployment import Deployment
 
 USUAL_PORT: Final = 8484
@@ -33,6 +32,8 @@ def console(
 
     Example: `digest console --region us --open`
     """
+    from ops.console.serving import serving  # noqa: PLC0415 - other commands start sooner without a server of pages
+
     deployment = workplace_of(context).deployment
     chosen = deployment if region is None else Deployment([deployment.region(region)])
     with serving(chosen, port) as served:

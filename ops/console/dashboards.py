@@ -14,7 +14,8 @@ from typing import Any, Final, TypeAlias
 
 DEFAULT_PERIOD_S: Final = 300
 DEFAULT_STATISTIC: Final = "Average"
-PIXELS_A_COLUMN: Final = 60  # about what CloudWatch gives one of 24 columns, and one unit of height
+COLUMNS: Final = 24
+PIXELS_A_COLUMN: Final = 60  # about what CloudWatch gives a column, and a unit of height
 PIXELS_A_ROW: Final = 50
 _SPAN: Final = re.compile(r"^-P(?:(?P<days>\d+)D)?(?:T(?P<hours>\d+)H)?$")
 
@@ -94,8 +95,13 @@ class Custom:
     title: str
     endpoint: str
     params: Mapping[str, Any] = field(default_factory=dict)
-    width: int = 24 * PIXELS_A_COLUMN
+    width: int = COLUMNS * PIXELS_A_COLUMN
     height: int = 6 * PIXELS_A_ROW
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether it has a row of the dashboard to itself."""
+        return self.width > COLUMNS * PIXELS_A_COLUMN // 2
 
 
 Widget: TypeAlias = Graph | Numbers | AlarmList | Text | Custom
@@ -139,7 +145,7 @@ def _widget(number: int, widget: Mapping[str, Any]) -> Widget | None:
         case "text":
             return Text(about.get("markdown", ""))
         case "custom":
-            size = widget.get("width", 24) * PIXELS_A_COLUMN, widget.get("height", 6) * PIXELS_A_ROW
+            size = widget.get("width", COLUMNS) * PIXELS_A_COLUMN, widget.get("height", 6) * PIXELS_A_ROW
             return Custom(f"widget-{number}", title, about["endpoint"], about.get("params") or {}, *size)
     return None
 

@@ -174,7 +174,7 @@ def _as_query(query: Query, query_id: str, window: Window) -> MetricDataQueryTyp
     period = window.period_s(query.period_s)
     asked: MetricDataQueryTypeDef = {"Id": query_id, "Label": query.label, "ReturnData": query.visible}
     if query.metric is None:
-        return {**asked, "Expression": query.expression or "", "Period": period}
+        return {**asked, "Expression": query.expression or ""}
     metric: MetricTypeDef = {
         "Namespace": query.metric.namespace,
         "MetricName": query.metric.name,
