@@ -173,7 +173,7 @@ class Console:
         where = self._region(region, board)
         span = Span.of(request.form.get(RANGE_FIELD))
         shown = show(where, self._asked(request, where, board), span.until(self._clock()))
-        return _page(pages.render("called", shown=shown, now=self._clock(), **self._around(region, board, span, nonce)))
+        return _page(pages.render("called", shown=shown, **self._around(region, board, span, nonce)))
 
     def _asked(self, request: Request, where: RegionDeployment, board: str) -> Call:
         dashboard = read_board(where, board)

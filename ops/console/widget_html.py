@@ -22,6 +22,7 @@ from ops.console.html_tree import Element, Node, parse, serialise
 ACTION: Final = "cwdb-action"
 CALL_FIELD: Final = "console.call"  # names of our own fields have a dot, those of widgets have none
 NOTHING_TO_CALL: Final = "{}"
+_YES: Final = "Yes: "  # the answer to the question, before what the button is called
 _TEXT: Final = (
     *("a", "abbr", "b", "blockquote", "br", "code", "dd", "div", "dl", "dt", "em", "h1", "h2", "h3", "h4", "h5", "h6"),
     *("hr", "i", "kbd", "li", "meter", "ol", "p", "pre", "progress", "s", "section", "small", "span", "strong", "sub"),
@@ -140,7 +141,10 @@ def _acting(before: Element | str | None, action: Element) -> list[Node]:
     question = action.get("confirmation")
     if not question:
         return [*kept, _button(handle, action)]
-    yes = Element(handle.tag, dict(handle.attributes), ["Yes: ", *handle.children])
+    attributes = {
+        name: f"{_YES}{value}" if name == "aria-label" else value for name, value in handle.attributes.items()
+    }
+    yes = Element(handle.tag, attributes, [_YES, *handle.children])
     return [*kept, _opening(handle, [Element("p", {}, [question]), _button(yes, action)], "confirmation")]
 
 

@@ -36,14 +36,15 @@ def test_a_call_is_a_button_in_place_of_the_element_before_it() -> None:
 
 def test_a_call_says_what_it_is_about_to_do_before_there_is_a_button_to_do_it() -> None:
     html = shown(
-        f'<button class="btn">Pause</button>'
+        f'<button class="btn" aria-label="Pause: email">Pause</button>'
         f'<cwdb-action action="call" endpoint="{ARN}" confirmation="Pause email for &quot;us&quot;?">{{}}</cwdb-action>'
     )
     opening = parse(html).children[0]
     assert not isinstance(opening, str)
     assert (opening.tag, opening.get("class")) == ("details", "confirmation")
     assert [one.text for one in opening.all() if one.tag == "p"] == ['Pause email for "us"?']
-    assert [one.text for one in opening.all() if one.tag == "button"] == ["Yes: Pause"]
+    told = [(one.text, one.get("aria-label")) for one in opening.all() if one.tag in {"summary", "button"}]
+    assert told == [("Pause", "Pause: email"), ("Yes: Pause", "Yes: Pause: email")]
     assert html.index("</summary>") < html.index(CALL_FIELD)
 
 
