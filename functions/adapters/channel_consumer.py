@@ -37,7 +37,7 @@ class ChannelConsumer:
 
     def handle(self, event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
         """Work a batch off."""
-        self._work.begin(context, messages=len(event["Records"]))
+        self._work.begin(context, [record["body"] for record in event["Records"]])
         # A batch in which everything failed is still a partial failure: raising would throttle the poller and raise the
         # function's error metric for what the provider did.
         processor = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)

@@ -27,9 +27,12 @@ from functions.core.endpoint_watch import EndpointWatch
 from functions.core.identity import Channel
 from functions.core.message import PoisonError
 from functions.core.opt_out_watch import OptOutWatch
+from functions.core.rows_ahead import RowsAhead
 from functions.core.traffic import Lane, interval_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
     from functions.adapters.environment import ChannelEnvironment
@@ -72,13 +75,15 @@ class ChannelWork:
             guarantee=provider.guarantee,
             backoff=Backoff(environment.backoff_s, random.uniform),
             clock=utc_now,
+            rows=RowsAhead(rows, clock=utc_now),
         )
         return cls(consumer, sender, lane, time_per_message_s=environment.send_timeout_s + SPARE_S)
 
-    def begin(self, context: LambdaContext, *, messages: int) -> None:
-        """Begin an invocation. The context is registered first, so that every claim has a lease that ends."""
+    def begin(self, context: LambdaContext, bodies: Sequence[str]) -> None:
+        """Begin an invocation that got these messages. The context is registered first: every claim's lease ends."""
         self._sender.begin(context)
-        self._lane.begin(messages)
+        self._lane.begin(len(bodies))
+        self.consumer.begin(bodies)
 
     def receive(self, body: str, receive_count: int | None, context: LambdaContext) -> Received | None:
         """Return a message to act on; None if the invocation would be over before a send is."""

@@ -12,18 +12,20 @@ from functions.core.backoff import AT_ONCE, Backoff
 from functions.core.composition import Composer, Moment, Quiet, Resting
 from functions.core.delivery import FINISHED, Delivery, FailureClass, SkipReason, Status
 from functions.core.envelope import EmailEnvelope, TextEnvelope
-from functions.core.message import read_message
+from functions.core.message import PoisonError, read_message
 from functions.core.outcome import RULINGS, Acknowledgement, GateMove, Guarantee, Outcome, OutcomeClass, ruling
 from functions.core.ports import InFlightError
 from functions.core.settlement import abandoned, allows_resend, doubtful, exhausted, expired, put_off, skipped
 from functions.core.text_segments import size_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
     from functions.core.envelope import Envelope
     from functions.core.identity import Channel, DeliveryId
     from functions.core.ports import Clock, Ledger, Sender
+    from functions.core.rows_ahead import RowsAhead
     from functions.core.summary import SummaryNote
     from functions.core.traffic import Lane
 
@@ -122,11 +124,17 @@ class Consumer:
     guarantee: Guarantee
     backoff: Backoff
     clock: Clock
+    rows: RowsAhead | None = None  # None: each message's row is read when its turn comes
+
+    def begin(self, bodies: Iterable[str]) -> None:
+        """Begin a batch of messages with these bodies, in whatever state they are."""
+        if self.rows is not None:
+            self.rows.begin(str(delivery_id) for body in bodies if (delivery_id := self._named_in(body)) is not None)
 
     def consume(self, received: Received) -> Disposition:
         """Act on one message. Raises PoisonError; any other exception leaves the row for another try."""
         _, delivery_id = read_message(received.body, channel=self.channel)
-        row = self._read(delivery_id)
+        row = self._read(delivery_id) if self.rows is None else self.rows.take(str(delivery_id))
         if row is None:
             # Rows are written before ids are sent: this one was erased, or purged long ago.
             return Disposition(Note.NO_ROW)
@@ -141,6 +149,12 @@ class Consumer:
             return
         if row.next_attempt_at is None or row.next_attempt_at <= now:  # else it is put off, and comes back without SQS
             self.ledger.write(row, exhausted(row, code=code, at=now))
+
+    def _named_in(self, body: str) -> DeliveryId | None:
+        try:
+            return read_message(body, channel=self.channel)[1]
+        except PoisonError:
+            return None  # told of when its turn comes
 
     def _read(self, delivery_id: DeliveryId) -> Delivery | None:
         return self.ledger.read([str(delivery_id)]).get(str(delivery_id))

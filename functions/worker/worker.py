@@ -63,10 +63,11 @@ class Worker:
             return _try_again("error")
 
     def _work_off(self, request: Mapping[str, Any], context: LambdaContext) -> Answer:
-        self.work.begin(context, messages=1)
+        body = (raw_body(request) or b"").decode(errors="replace")
+        self.work.begin(context, [body])
         try:
             # No queue of ours counts how often a job was pushed: the row's own attempts and its expiry have to do.
-            received = self.work.receive((raw_body(request) or b"").decode(errors="replace"), None, context)
+            received = self.work.receive(body, None, context)
             if received is None:
                 return _try_again("out_of_time")
             disposition = self.work.consume(received, message_id=context.aws_request_id)

@@ -496,5 +496,5 @@ def test_what_a_batch_of_ten_costs_in_requests(scene: Scene) -> None:
     scene.region.dynamodb.meta.events.register("before-call.dynamodb", count)
     scene.poller.poll()
     scene.region.dynamodb.meta.events.unregister("before-call.dynamodb", count)
-    # for each: read the row, read the person, claim, settle; for the batch: the gate, the slots
-    assert len(requests) <= 4 * 10 + 2
+    # for each: read the person, claim, settle; for the batch: the rows, the gate, the slots
+    assert len(requests) <= 3 * 10 + 3
