@@ -9,6 +9,7 @@ import boto3
 from botocore.config import Config
 
 from functions.adapters.ledger import DynamoLedger
+from functions.adapters.user_agent import USER_AGENT
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -17,9 +18,16 @@ if TYPE_CHECKING:
 
     from functions.adapters.environment import CommonEnvironment
 
-# Our own tables and queues: repeating a request is safe there, every write being conditional.
+# Our own tables and queues: repeating a request is safe there, every write being conditional. The SDK does not check
+# each attribute of each item first, which was a third of the planner's work: what does not fit is refused by the
+# service, and in the tests, where it is checked.
 OWN_DATA: Final = Config(
-    connect_timeout=2, read_timeout=5, retries={"mode": "standard", "total_max_attempts": 4}, tcp_keepalive=True
+    connect_timeout=2,
+    read_timeout=5,
+    retries={"mode": "standard", "total_max_attempts": 4},
+    tcp_keepalive=True,
+    parameter_validation=False,
+    user_agent=USER_AGENT,
 )
 
 # Asked between a claim and its send: what takes long here takes from the time to send in.

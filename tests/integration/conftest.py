@@ -9,9 +9,11 @@ from types import ModuleType
 
 import pytest
 import time_machine
+from botocore.config import Config
 from moto import mock_aws
 
 from functions import names
+from functions.adapters import wiring
 from functions.adapters.wiring import dynamodb, sqs
 from functions.core.identity import Channel
 from tests.fakes.clock import SUNDAY_EVENING
@@ -35,6 +37,9 @@ def functions() -> Iterator[Functions]:
             patch.setenv(name, value)
         # Full jitter may choose the whole pause, or hardly any; when a message comes back is not left to chance here.
         patch.setattr("random.uniform", lambda low, high: low + (high - low) / 2)
+        # What we ask for is checked against the services' models here, and not in Lambda.
+        checked = wiring.OWN_DATA.merge(Config(parameter_validation=True))
+        patch.setattr(wiring, "OWN_DATA", checked)
         modules: dict[str, ModuleType] = {}
         for channel in Channel:
             for name, value in channel_environment(channel).items():

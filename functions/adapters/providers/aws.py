@@ -17,6 +17,7 @@ from botocore.exceptions import (
     ProxyConnectionError,
 )
 
+from functions.adapters.user_agent import USER_AGENT
 from functions.core.outcome import Outcome, OutcomeClass
 from functions.core.provider_codes import meaning
 
@@ -39,6 +40,7 @@ def one_attempt(timeout_s: float) -> Config:
         read_timeout=timeout_s - connect_s,
         retries={"mode": "standard", "total_max_attempts": 1},
         tcp_keepalive=True,
+        user_agent=USER_AGENT,
     )
 
 
