@@ -153,6 +153,7 @@ OUTPUT_RECONCILER_SCHEDULE: Final = "ReconcilerSchedule"
 OUTPUT_SERVICE_DASHBOARD: Final = "ServiceDashboard"
 OUTPUT_MACHINERY_DASHBOARD: Final = "MachineryDashboard"
 OUTPUT_ALARM_TOPIC: Final = "AlarmTopic"
+OUTPUT_PAGING_TOPIC: Final = "PagingTopic"
 OUTPUT_SHARDS: Final = "Shards"
 OUTPUT_UNSUBSCRIBE_FUNCTION: Final = "UnsubscribeFunction"
 OUTPUT_UNSUBSCRIBE_URL: Final = "UnsubscribeUrl"
@@ -202,6 +203,14 @@ def worker_url_output(channel: str) -> str:
 def stack_name(data_region: str) -> str:
     """CloudFormation stack of a data region: `DigestDelivery-us`."""
     return f"DigestDelivery-{data_region}"
+
+
+PAGING_ALARM: Final = "Paging"  # up while any alarm is that cannot wait for the morning
+
+
+def alarm_name(data_region: str, alarm_id: str) -> str:
+    """CloudWatch alarm of a data region: `DigestDelivery-us-EmailDeadLetters`."""
+    return f"{stack_name(data_region)}-{alarm_id}"
 
 
 # The dashboards of a region: for whoever answers for the service, and for whoever mends the machinery.

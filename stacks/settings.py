@@ -31,6 +31,10 @@ DAY_S: Final = 24 * HOUR_S
 # SQS keeps a dead letter's first enqueue time, so what a message spent in its queue is taken off its time in the DLQ.
 QUEUE_RETENTION_DAYS: Final = 4
 DEAD_LETTER_RETENTION_DAYS: Final = 14
+# Age in a dead-letter queue at which three days are left to a message that had spent all its time in its queue: SQS
+# counts its life from the first sending, and this age from its arrival in the dead-letter queue. See
+# https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/setting-up-dead-letter-queue-retention.html
+DEAD_LETTER_ALARM_S: Final = (DEAD_LETTER_RETENTION_DAYS - QUEUE_RETENTION_DAYS - 3) * DAY_S
 # Lambda: "at least six times the timeout of your function", plus the batching window.
 VISIBILITY_PER_TIMEOUT: Final = 6
 # AWS: fewer than five receives send messages to the DLQ when functions are merely throttled.
@@ -88,6 +92,11 @@ class Target(StrEnum):
     def reaches_plain_http(self) -> bool:
         """Whether an email provider may be this machine, without encryption: the simulator that local runs send to."""
         return self is Target.EMULATOR
+
+    @property
+    def combines_metrics(self) -> bool:
+        """Whether an alarm may stand on several metrics or on other alarms; the emulator takes one metric for each."""
+        return self is Target.AWS
 
     @property
     def judges_emails_by_sender(self) -> bool:
@@ -495,6 +504,16 @@ class Receipts(_Entries):
     def soft_bounce_window_s(self) -> int:
         return self.soft_bounce_window_days * DAY_S
 
+    @property
+    def bounces_alarm_percent(self) -> float:
+        """Bounces that a person should hear of long before the brake acts; 2 percent as delivered, SES's limit is 5."""
+        return self.brake_bounces_percent / 4
+
+    @property
+    def complaints_alarm_percent(self) -> float:
+        """Complaints that a person should hear of; 0.1 percent as delivered, at which SES puts an account on review."""
+        return self.brake_complaints_percent / 4
+
 
 class Summary(_Entries):
     """Summaries of emailed digests by a model on Amazon Bedrock."""
@@ -560,12 +579,13 @@ class Region(_Entries):
         bool, _one_of([True, False], "true keeps tables when the stack goes; false deletes them with it")
     ]
     alarm_email: Annotated[
+        str | None, _text_or_null(_EMAIL_ADDRESS, "must be null, or the email address that alarms go to")
+    ] = None
+    paging_email: Annotated[
         str | None,
-        BeforeValidator(
-            _Rule(
-                "must be null, or the email address that alarms go to",
-                lambda value: value is None or (isinstance(value, str) and bool(re.fullmatch(_EMAIL_ADDRESS, value))),
-            )
+        _text_or_null(
+            _EMAIL_ADDRESS,
+            "must be null, or the email address of whoever is on call, for what cannot wait till morning",
         ),
     ] = None
 
@@ -619,6 +639,11 @@ class Region(_Entries):
     def backlog_alarm_s(self) -> int:
         """Age in seconds of a queue's oldest message that a person should hear of: a quarter of its time is gone."""
         return self.expires_after_s // 4
+
+    @property
+    def enqueue_gap_alarm_s(self) -> int:
+        """Seconds that a planned delivery may wait for a queue: the reconciler has tried three times by then."""
+        return max(900, self.attention_after_s + 3 * self.reconciler.interval_s)
 
     @model_validator(mode="after")
     def _hangs_together(self) -> Self:

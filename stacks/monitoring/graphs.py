@@ -77,8 +77,8 @@ def draw(
     )
     drawn = [alarms[guard.alarm_id] for section in sections for guard in section.guards if guard.alarm_id in alarms]
     dashboard.add_widgets(cloudwatch.AlarmStatusWidget(title=title, width=WIDE, height=_STATUS, alarms=drawn))
-    for widget in custom:
-        dashboard.add_widgets(widget)
+    if custom:
+        dashboard.add_widgets(*custom)
     for section in sections:
         heading = cloudwatch.TextWidget(
             markdown=f"## {section.heading}",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 
@@ -12,8 +13,9 @@ from functions import names
 from stacks.deployment import Deployment
 from stacks.monitoring import metrics
 from stacks.monitoring.graphs import HALF, Graph, Section
-from stacks.monitoring.guard import LESS_THAN, QUIET_IS_AN_ALARM, Guard
+from stacks.monitoring.guard import LESS_THAN, QUIET_IS_AN_ALARM, Guard, Urgency
 from stacks.monitoring.parts import Parts
+from stacks.settings import DEAD_LETTER_ALARM_S
 from stacks.wakeup import Wakeup
 
 
@@ -22,7 +24,10 @@ def sections(parts: Parts, deployment: Deployment) -> list[Section]:
     return [
         Section("Schedules", list(_schedules(parts, deployment, where))),
         Section("Queues", list(_queues(parts, deployment, where))),
-        Section("Functions", [graph for one in _functions(parts, where) for graph in one.graphs()]),
+        Section(
+            "Functions", [*(graph for one in _functions(parts, where) for graph in one.graphs()), _loops(parts, where)]
+        ),
+        Section("Tables", list(_tables(parts, where))),
     ]
 
 
@@ -36,6 +41,7 @@ def _schedules(parts: Parts, deployment: Deployment, where: str) -> Iterator[Gra
         "runs finished in an interval",
         f"The planner {where} has not finished a run for three of its intervals: nothing that is due gets planned.",
         "wake-ups",
+        Urgency.NOW,
         metrics.own(names.METRIC_PLANNER_RUNS, deployment, region.planner.interval_s),
         periods=3,
         missing=QUIET_IS_AN_ALARM,
@@ -46,6 +52,7 @@ def _schedules(parts: Parts, deployment: Deployment, where: str) -> Iterator[Gra
         "invocations in an interval",
         f"The reconciler {where} was not invoked for five of its intervals: what was left behind stays behind.",
         "wake-ups",
+        Urgency.NOW,
         metrics.invocations(parts.recovery.reconciler.function, region.reconciler.interval_s),
         periods=5,
         missing=QUIET_IS_AN_ALARM,
@@ -65,6 +72,7 @@ def _lost_wakeups(title: str, where: str, wakeup: Wakeup) -> Graph:
         "not handed over",
         f"{who}: its schedule could not hand over an invocation; the message in the queue says why.",
         "wake-ups",
+        Urgency.MORNING,  # if none gets through, its silence calls
         metrics.waiting(wakeup.undelivered),
     )
     failed = Guard(
@@ -72,6 +80,7 @@ def _lost_wakeups(title: str, where: str, wakeup: Wakeup) -> Graph:
         "failed for good",
         f"{who}: an invocation failed each time it was tried; the message in the queue says why.",
         "wake-ups",
+        Urgency.MORNING,
         metrics.waiting(wakeup.failed),
     )
     return Graph(f"{title}: wake-ups that came to nothing", [undelivered], [failed], width=HALF)
@@ -83,50 +92,66 @@ def _lost_wakeups(title: str, where: str, wakeup: Wakeup) -> Graph:
 def _queues(parts: Parts, deployment: Deployment, where: str) -> Iterator[Graph]:
     late_s = deployment.region.backlog_alarm_s
     for name, channel in parts.channels.items():
-        title, its = name.capitalize(), f"of the {name} channel in data region {deployment.data_region}"
+        title, its = name.capitalize(), f"of the {name} channel {where}"
         oldest = Guard(
             f"{title}OldestMessage",
             "age of the oldest, s",
             f"The oldest message {its} has waited for {late_s} s, a quarter of the time until its delivery expires.",
             "behind",
+            Urgency.MORNING,  # three quarters are left
             metrics.oldest_message(channel.queue),
             threshold=late_s,
         )
-        yield _waiting(f"{name} queue", channel.queue, oldest)
         dead = Guard(
             f"{title}DeadLetters",
             "dead letters",
             f"Messages wait in the dead-letter queue {its}: see why, mend it, redrive them.",
             "dead-letters",
+            Urgency.MORNING,  # many of them call by their rate
             metrics.waiting(channel.dead_letters),
         )
-        yield Graph(f"{name} dead-letter queue", [dead], width=HALF)
+        yield _waiting(f"{name} queue", channel.queue, oldest)
+        yield _dead_letters(f"{name} dead-letter queue", title, its, channel.dead_letters, dead)
+    yield from _receipts_queues(parts, where)
+    yield from _inbound_queues(parts, where)
+
+
+def _receipts_queues(parts: Parts, where: str) -> Iterator[Graph]:
     parked = Guard(
         "ReceiptsParked",
         "parked events",
         f"Events {where} belong to no delivery that is known, or cannot be read: see which, then redrive or purge.",
         "receipts-parked",
+        Urgency.MORNING,
         metrics.waiting(parts.receipts.dead_letters),
     )
     yield _waiting("receipts queue", parts.receipts.queue)
-    yield Graph("receipts dead-letter queue", [parked], width=HALF)
-    oldest_text = Guard(
+    its = f"of receipts {where}"
+    yield _dead_letters("receipts dead-letter queue", "Receipts", its, parts.receipts.dead_letters, parked)
+
+
+def _inbound_queues(parts: Parts, where: str) -> Iterator[Graph]:
+    oldest = Guard(
         "InboundOldestMessage",
         "age of the oldest, s",
         f"A text from a customer {where} has waited for an hour. If it says STOP, texts still go out.",
         "texts",
+        Urgency.NOW,  # people are texted who have asked for none
         metrics.oldest_message(parts.inbound.queue),
         threshold=3600,
     )
-    dead_texts = Guard(
+    dead = Guard(
         "InboundDeadLetters",
         "dead letters",
         f"Texts from customers {where} could not be worked on. There may be a STOP among them: act on it today.",
         "texts",
+        Urgency.MORNING,
         metrics.waiting(parts.inbound.dead_letters),
     )
-    yield _waiting("queue of texts from customers", parts.inbound.queue, oldest_text)
-    yield Graph("dead-letter queue of texts from customers", [dead_texts], width=HALF)
+    yield _waiting("queue of texts from customers", parts.inbound.queue, oldest)
+    its = f"of texts from customers {where}"
+    title = "dead-letter queue of texts from customers"
+    yield _dead_letters(title, "Inbound", its, parts.inbound.dead_letters, dead)
 
 
 def _waiting(title: str, queue: sqs.IQueue, oldest: Guard | None = None) -> Graph:
@@ -134,18 +159,31 @@ def _waiting(title: str, queue: sqs.IQueue, oldest: Guard | None = None) -> Grap
     return Graph(title, [metrics.waiting(queue).with_(label="waiting")], [age], width=HALF)
 
 
+def _dead_letters(title: str, alarm_title: str, its: str, queue: sqs.IQueue, waiting: Guard) -> Graph:
+    aging = Guard(
+        f"{alarm_title}DeadLettersAging",
+        "age of the oldest, s",
+        f"A message in the dead-letter queue {its} may be gone in three days: SQS counts from its first sending.",
+        "dead-letters",
+        Urgency.MORNING,
+        metrics.oldest_message(queue),
+        threshold=DEAD_LETTER_ALARM_S,
+    )
+    return Graph(title, [waiting], [aging], width=HALF)
+
+
 # --- functions --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _Watched:
-    """A function with the guards that it has: on errors, on throttles, and on what else it counts."""
+    """A function with the guards that it has: on errors, on throttles, and on what its URL could not answer."""
 
     name: str
     function: lambda_.Function
     errors: Guard
     throttles: Guard
-    faults: Guard | None = None  # requests to its URL that it could not answer
+    faults: Guard | None = None
 
     def graphs(self) -> list[Graph]:
         typical = metrics.duration(self.function, "p50").with_(label="median, ms")
@@ -178,6 +216,7 @@ def _functions(parts: Parts, where: str) -> Iterator[_Watched]:
         "requests answered with 5xx",
         f"The unsubscribe page {where} fails: people cannot leave, which the law gives them the right to.",
         "functions",
+        Urgency.NOW,
         metrics.faults_at_url(page),
     )
     yield _watched("Unsubscribe", "unsubscribe page", f"The unsubscribe page {where}", page, faults)
@@ -190,35 +229,45 @@ def _functions(parts: Parts, where: str) -> Iterator[_Watched]:
 
 
 def _watched(title: str, name: str, who: str, function: lambda_.Function, faults: Guard | None = None) -> _Watched:
+    """A function whose standing still loses nothing that is not called out by an alarm of its own."""
     errors = Guard(
         f"{title}Errors",
         "errors",
         f"{who} fails, in two periods running.",
         "functions",
-        metrics.errors(function),
-        periods=2,
-    )
-    throttles = Guard(
-        f"{title}Throttles", "throttles", f"{who} is throttled by Lambda.", "functions", metrics.throttles(function)
-    )
-    return _Watched(name, function, errors, throttles, faults)
-
-
-def _consumer(name: str, where: str, function: lambda_.Function) -> _Watched:
-    title, who = name.capitalize(), f"the {name} consumer {where}"
-    errors = Guard(
-        f"{title}Errors",
-        "errors",
-        f"As a whole, in two periods running, fails {who}: whole batches come back.",
-        "functions",
+        Urgency.MORNING,
         metrics.errors(function),
         periods=2,
     )
     throttles = Guard(
         f"{title}Throttles",
         "throttles",
-        f"Lambda throttles {who}: messages nobody looked at use up their receives.",
+        f"{who} is throttled by Lambda.",
         "functions",
+        Urgency.MORNING,
+        metrics.throttles(function),
+    )
+    return _Watched(name, function, errors, throttles, faults)
+
+
+def _consumer(name: str, where: str, function: lambda_.Function) -> _Watched:
+    """After six receives, within half an hour, what a consumer could not work on are dead letters."""
+    title, whose = name.capitalize(), f"The consumer of the {name} channel {where}"
+    errors = Guard(
+        f"{title}Errors",
+        "errors",
+        f"{whose} fails as a whole, in two periods running: whole batches come back.",
+        "functions",
+        Urgency.NOW,
+        metrics.errors(function),
+        periods=2,
+    )
+    throttles = Guard(
+        f"{title}Throttles",
+        "throttles",
+        f"{whose} is throttled by Lambda: messages nobody looked at use up their receives.",
+        "functions",
+        Urgency.NOW,
         metrics.throttles(function),
     )
     return _Watched(f"{name} consumer", function, errors, throttles)
@@ -226,30 +275,75 @@ def _consumer(name: str, where: str, function: lambda_.Function) -> _Watched:
 
 def _worker(name: str, where: str, worker: lambda_.Function) -> _Watched:
     """Its queue is somebody else's, and so are that queue's dead letters: here is what can be seen from inside."""
-    title, who = name.capitalize(), f"the {name} worker {where}"
+    title, whose = f"{name.capitalize()}Worker", f"The worker of the {name} channel {where}"
     faults = Guard(
-        f"{title}WorkerFaults",
+        f"{title}Faults",
         "jobs answered with 5xx",
-        f"For 15 minutes jobs have been answered with 5xx by {who}: its log says whether the provider is to "
-        "blame (delivery.attempted) or we are (message.failed, job.failed, job.no_secret).",
+        f"{whose} has answered jobs with 5xx for 15 minutes: its log says whether the provider is to blame "
+        "(delivery.attempted) or we are (message.failed, job.failed, job.no_secret).",
         "functions",
+        Urgency.MORNING,  # the reconciler brings back what the HTTP queue gives up
         metrics.faults_at_url(worker),
         periods=3,
     )
     errors = Guard(
-        f"{title}WorkerErrors",
+        f"{title}Errors",
         "errors",
-        f"In two periods running, requests have killed {who}.",
+        f"{whose} dies in its requests, in two periods running.",
         "functions",
+        Urgency.NOW,
         metrics.errors(worker),
         periods=2,
     )
     throttles = Guard(
-        f"{title}WorkerThrottles",
+        f"{title}Throttles",
         "throttles",
-        f"For 15 minutes jobs have come faster than its concurrency allows to {who}: have the HTTP queue push fewer.",
+        f"{whose} has been throttled for 15 minutes: jobs come faster than its concurrency allows. Have the HTTP queue "
+        "push fewer at once.",
         "functions",
+        Urgency.MORNING,
         metrics.throttles(worker),
         periods=3,
     )
     return _Watched(f"{name} worker", worker, errors, throttles, faults)
+
+
+def _loops(parts: Parts, where: str) -> Graph:
+    dropped = [
+        Guard(
+            f"{name.capitalize()}Loops",
+            name,
+            f"Lambda dropped messages of the {name} channel {where} that went round in a circle: something sends its "
+            "consumer's work back to its queue.",
+            "loops",
+            Urgency.NOW,
+            metrics.dropped_as_loops(channel.consumer.function),
+        )
+        for name, channel in parts.channels.items()
+    ]
+    return Graph("Messages that Lambda dropped as loops", dropped, width=HALF)
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+def _tables(parts: Parts, where: str) -> Iterator[Graph]:
+    storage = parts.storage
+    yield from _table("Customers", where, storage.customers, [names.DUE_INDEX, names.NUMBER_INDEX])
+    yield from _table("Deliveries", where, storage.deliveries, [names.ATTENTION_INDEX, names.PERIOD_INDEX])
+    yield from _table("Control", where, storage.control, [])
+
+
+def _table(title: str, where: str, table: dynamodb.Table, indexes: Sequence[str]) -> Iterator[Graph]:
+    throttled = Guard(
+        f"{title}Throttled",
+        "throttled reads and writes, of its indexes too",
+        f"DynamoDB throttles the {title.lower()} table {where}, for a quarter of an hour: everything gets slower.",
+        "tables",
+        Urgency.MORNING,  # clients try again; what gives up comes back by its visibility
+        metrics.throttled(table, indexes),
+        periods=3,
+    )
+    read, written = (metrics.consumed(table, kind).with_(label=f"units, {kind.lower()}") for kind in ("Read", "Write"))
+    yield Graph(f"{title.lower()}: units in 5 min", [read], [written], width=HALF)
+    yield Graph(f"{title.lower()}: throttled", [throttled], width=HALF)

@@ -129,7 +129,7 @@ def test_faults_errors_and_throttles_of_a_worker_are_noticed(pushed: Template, c
     alarms = [
         each
         for each in pushed.properties("AWS::CloudWatch::Alarm").values()
-        if function in [dimension["Value"] for dimension in each["Dimensions"]]
+        if function in [dimension["Value"] for dimension in each.get("Dimensions", ())]
     ]
     assert {each["MetricName"]: each["EvaluationPeriods"] for each in alarms} == {
         "Url5xxCount": 3,

@@ -211,9 +211,11 @@ def test_parked_events_are_noticed(template: Template) -> None:
     parked = template.referred(names.OUTPUT_RECEIPTS_DEAD_LETTER_QUEUE)
     alarms = template.properties("AWS::CloudWatch::Alarm").values()
     watched = [
-        each for each in alarms if {"Fn::GetAtt": [parked, "QueueName"]} in [d["Value"] for d in each["Dimensions"]]
+        each["MetricName"]
+        for each in alarms
+        if {"Fn::GetAtt": [parked, "QueueName"]} in [one["Value"] for one in each.get("Dimensions", ())]
     ]
-    assert [each["MetricName"] for each in watched] == ["ApproximateNumberOfMessagesVisible"]
+    assert sorted(watched) == ["ApproximateAgeOfOldestMessage", "ApproximateNumberOfMessagesVisible"]
 
 
 # --- what arrives, event by event ---

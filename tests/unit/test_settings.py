@@ -75,6 +75,7 @@ SMS = "regions.us.channels.sms"
         ("regions.us.retention.deliveries_days", 7, "must be from 30 to 3650"),
         ("regions.us.deletion_protection", 1, "is 1; must be one of true, false"),
         ("regions.us.alarm_email", "operations", "must be null, or the email address that alarms go to"),
+        ("regions.us.paging_email", "on call", "must be null, or the email address of whoever is on call"),
         (f"{EMAIL}.provider", "sns", 'is "sns"; must be'),
         (f"{EMAIL}.sender", "DIGEST", "must be one email address"),
         (f"{EMAIL}.concurrency", 1, "is 1; must be from 2 to 1000"),
@@ -259,6 +260,7 @@ def test_every_difference_of_the_emulator_is_a_property_of_its_target() -> None:
         "names_batches_apart",
         "reaches_plain_http",
         "judges_emails_by_sender",
+        "combines_metrics",
     }
 
 
