@@ -6,6 +6,7 @@ Each is written for the version pinned in requirements/dev.in and refused on any
 - AWS/Lambda: ministack counts what is invoked by a call; here what an event source mapping or a schedule invokes, too.
 - AWS/SQS: how many messages a queue holds and how old the oldest is, looked up every few seconds. What SQS counts
   beyond that (sent, received, deleted) nobody counts here: such a graph stays without data.
+- GetMetricData reckons with expressions, as far as `ops.local.metric_math` goes.
 - Alarms stand on their own metric's dimensions and statistic, over their own periods, with missing data treated as they
   say. Ministack takes every metric of the same name, and lets an alarm be when there is no data.
 """
@@ -15,11 +16,13 @@ from __future__ import annotations
 import functools
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ops.local import embedded_metrics
 from ops.local.alarm_evaluation import Rule, state_of
+from ops.local.metric_math import UnknownMathError, reckon
 
 LOOK_EVERY_S: Final = 5
 QUEUE_METRICS: Final = {
@@ -49,6 +52,9 @@ def keep_metrics(require: Require) -> None:
         (cloudwatch, "_calc_stats"),
         (cloudwatch, "_stat_value"),
         (cloudwatch, "_dims_from_list"),
+        (cloudwatch, "_dims_key"),
+        (cloudwatch, "_get_metric_data"),
+        (cloudwatch, "_cbor_metric_data_result"),
         (cloudwatch_logs, "_append_log_events"),
         (lambda_svc, "_emit_lambda_logs"),
         (lambda_svc, "_emit_lambda_metrics"),
@@ -59,6 +65,7 @@ def keep_metrics(require: Require) -> None:
     # It copies every list of values while functions add to them; and no local run lasts for two weeks.
     cloudwatch._evict_old_metrics = lambda: None
     cloudwatch._evaluate_alarm = functools.partial(evaluate, cloudwatch)
+    cloudwatch._get_metric_data = functools.partial(get_metric_data, cloudwatch, cloudwatch._get_metric_data)
     read_logged_metrics(cloudwatch, cloudwatch_logs)
     count_every_invocation(cloudwatch, lambda_svc)
     look = functools.partial(look_around, cloudwatch, sqs, request_scope)
@@ -122,7 +129,7 @@ def look_around(cloudwatch: Any, sqs: Any, request_scope: Any) -> None:
 
 
 def record_queue(cloudwatch: Any, sqs: Any, queue: Any) -> None:
-    """Put on record what a queue holds. A message's age counts from its sending; in a dead-letter queue, SQS's from there."""
+    """Put on record what a queue holds. Ages count from the sending; SQS counts those of dead letters from the move."""
     sqs._refresh_counts(queue)
     dimensions = {"QueueName": queue["name"]}
     for attribute, metric in QUEUE_METRICS.items():
@@ -130,6 +137,64 @@ def record_queue(cloudwatch: Any, sqs: Any, queue: Any) -> None:
     sent = [message["sent_at"] for message in list(queue["messages"])]
     age = time.time() - min(sent) if sent else 0.0
     cloudwatch.record_metric("AWS/SQS", "ApproximateAgeOfOldestMessage", round(age), "Seconds", dimensions)
+
+
+# --- expressions ------------------------------------------------------------------------------------------------------
+
+
+def get_metric_data(
+    cloudwatch: Any, without_math: Any, params: Any, request: Any, is_cbor: Any, is_json: Any = None
+) -> Any:
+    """Answer GetMetricData; what holds no expression, or comes from a client older than ours, as ministack does."""
+    queries = {query["Id"]: query for query in request.get("MetricDataQueries", [])} if is_cbor else {}
+    if not any("Expression" in query for query in queries.values()):
+        return without_math(params, request, is_cbor, bool(is_json))
+    since, until = cloudwatch._parse_ts(request["StartTime"]), cloudwatch._parse_ts(request["EndTime"])
+    measured = {
+        query_id: dict(_by_period(cloudwatch, query["MetricStat"], since, until))
+        for query_id, query in queries.items()
+        if "MetricStat" in query
+    }
+    times = sorted({at for values in measured.values() for at in values})
+    results = [
+        cloudwatch._cbor_metric_data_result(_result(cloudwatch, query, queries, measured, times))
+        for query in queries.values()
+        if query.get("ReturnData", True)
+    ]
+    return cloudwatch._cbor_ok({"MetricDataResults": results})
+
+
+def _by_period(cloudwatch: Any, stat: Mapping[str, Any], since: float, until: float) -> Iterator[tuple[int, float]]:
+    """A metric's statistic in each period that has data, by the period's beginning."""
+    metric, period = stat["Metric"], int(stat["Period"])
+    points = defaultdict(list)
+    for point in _points(cloudwatch, metric["Namespace"], metric["MetricName"], metric.get("Dimensions")):
+        if since <= point["Timestamp"] < until:
+            points[int(point["Timestamp"] // period) * period].append(point)
+    for at, found in points.items():
+        yield at, cloudwatch._stat_value(cloudwatch._calc_stats(found), stat["Stat"], found)
+
+
+def _result(
+    cloudwatch: Any,
+    query: Mapping[str, Any],
+    queries: Mapping[str, Mapping[str, Any]],
+    measured: Mapping[str, Mapping[int, float]],
+    times: Sequence[int],
+) -> dict[str, Any]:
+    def value(query_id: str, at: int) -> float | None:
+        if query_id in measured:
+            return measured[query_id].get(at)
+        return reckon(queries[query_id]["Expression"], lambda name: value(name, at))
+
+    about: dict[str, Any] = {"Id": query["Id"], "Label": query.get("Label", query["Id"])}
+    try:
+        found = [(at, reckoned) for at in times if (reckoned := value(query["Id"], at)) is not None]
+    except (UnknownMathError, KeyError):
+        message = {"Code": "Unsupported", "Value": "this emulator does not reckon with such an expression"}
+        return {**about, "StatusCode": "InternalError", "Messages": [message], "Timestamps": [], "Values": []}
+    timestamps = [cloudwatch._ts_iso(at) for at, _ in found]
+    return {**about, "StatusCode": "Complete", "Timestamps": timestamps, "Values": [one for _, one in found]}
 
 
 # --- alarms -----------------------------------------------------------------------------------------------------------
@@ -161,12 +226,16 @@ def evaluate(cloudwatch: Any, alarm: dict[str, Any]) -> None:
 
 def _values(cloudwatch: Any, alarm: Mapping[str, Any], periods: int) -> Iterator[float | None]:
     """The statistic in each period back from now, the newest first; None where there was no data."""
-    dimensions = cloudwatch._dims_from_list(alarm.get("Dimensions") or [])
-    key = (alarm["Namespace"], alarm["MetricName"], cloudwatch._dims_key(dimensions))
-    points = list(cloudwatch._metrics.get(key) or [])
+    points = _points(cloudwatch, alarm["Namespace"], alarm["MetricName"], alarm.get("Dimensions"))
     statistic = alarm.get("ExtendedStatistic") or alarm.get("Statistic") or "Average"
     now, period = time.time(), int(alarm["Period"])
     for number in range(periods):
         end = now - number * period
         found = [point for point in points if end - period < point["Timestamp"] <= end]
         yield cloudwatch._stat_value(cloudwatch._calc_stats(found), statistic, found) if found else None
+
+
+def _points(cloudwatch: Any, namespace: str, name: str, dimensions: Any) -> list[Any]:
+    """What was recorded of a metric."""
+    key = (namespace, name, cloudwatch._dims_key(cloudwatch._dims_from_list(dimensions or [])))
+    return list(cloudwatch._metrics.get(key) or [])
