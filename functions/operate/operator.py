@@ -11,7 +11,8 @@ stand in the way of stopping a channel.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -20,12 +21,13 @@ from functions import names
 from functions.adapters.audit import Action
 from functions.adapters.telemetry import logger
 from functions.adapters.widgets import channels, story
-from functions.adapters.widgets.desk import aws_fault, delivery_asked_for
+from functions.adapters.widgets.desk import answered, aws_fault, delivery_asked_for
 from functions.core.delivery import Delivery, Status
 from functions.core.identity import Channel
 from functions.core.reasons import ReasonRefusedError, checked_reason
 from functions.core.redrive import Redrive, Redriven
 from functions.core.settlement import confirmed, refuted
+from functions.core.traffic import GatePosition
 from functions.core.widgets.marks import mark_of_gate, mark_of_row
 from functions.core.widgets.page import Notice
 from functions.core.widgets.request import WidgetFaultError
@@ -67,13 +69,13 @@ class Operator:
         asked = request.params.get(ACTION, "")
         if asked in channel_actions:
             notice = self._noted(channel_actions[asked], request)
-            page = request if not notice.good else request.turned_to(names.WIDGET_CHANNELS)
-            return channels.draw(self.desk, page, notice)
+            page = request.turned_to(names.WIDGET_CHANNELS) if notice.good else request
+            return answered(page, partial(channels.draw, self.desk, notice=notice), notice)
         if asked in row_actions:
             about = str(delivery_asked_for(request))
             notice = self._noted(row_actions[asked], request)
-            page = request if not notice.good else request.turned_to(names.WIDGET_STORY, delivery_id=about)
-            return story.draw(self.desk, page, notice)
+            page = request.turned_to(names.WIDGET_STORY, delivery_id=about) if notice.good else request
+            return answered(page, partial(story.draw, self.desk, notice=notice), notice)
         raise WidgetFaultError(f"{ACTION}: must be one of {', '.join((*channel_actions, *row_actions))}")
 
     def _noted(self, action: Callable[[WidgetRequest], str], request: WidgetRequest) -> Notice:
@@ -94,6 +96,8 @@ class Operator:
     def _resume(self, request: WidgetRequest) -> str:
         channel, now = _channel(request), self.desk.clock()
         gate = self.desk.traffic.gate(channel)
+        if gate.position(now) is GatePosition.OPEN:
+            raise RefusedError(f"{channel} is open.")
         reason = _reason(request) if request.text("reason") else f"it was {gate.in_words(now)}"
         if mark_of_gate(gate) != request.text("shown") or not self.desk.traffic.resume(channel, seen=gate):
             raise RefusedError(f"{channel} has changed since this page was drawn: look at it as it is now.")
@@ -104,9 +108,12 @@ class Operator:
 
     def _redrive(self, request: WidgetRequest) -> str:
         row, reason = self._row_as_shown(request, Status.DEAD_LETTER), _reason(request)
-        self.desk.trail.record(Action(self.desk.clock(), self.who, f"redrive {row.delivery_id}", reason, 1))
+        action = Action(self.desk.clock(), self.who, f"redrive {row.delivery_id}", reason, 1)
+        self.desk.trail.record(action)
         done = Redriven()
         Redrive(self.desk.tables.ledger, self.queues, self.desk.clock, sleep=_never, rate_per_second=1).run([row], done)
+        if not done.opened:
+            self._record(replace(action, how_many=0))
         if done.moved_on:
             raise RefusedError("It was no dead letter any more when its turn came.")
         if done.too_late:
@@ -120,14 +127,16 @@ class Operator:
         reference = request.needed("reference", "give the provider's id for the message")
         if not _REFERENCE.fullmatch(reference):
             raise WidgetFaultError("reference: must be letters, digits and . _ : / + = - only")
-        self._settle(row, confirmed(row, reference, at=self.desk.clock()))
-        kept = self._record(Action(self.desk.clock(), self.who, f"resolve {row.delivery_id} as accepted", reason))
+        now = self.desk.clock()
+        self._settle(row, confirmed(row, reference, at=now))
+        kept = self._record(Action(now, self.who, f"resolve {row.delivery_id} as accepted", reason))
         return f"Settled as accepted.{kept}"
 
     def _refute(self, request: WidgetRequest) -> str:
         row, reason = self._row_as_shown(request, Status.UNCERTAIN), _reason(request)
-        self._settle(row, refuted(row, at=self.desk.clock()))
-        kept = self._record(Action(self.desk.clock(), self.who, f"resolve {row.delivery_id} as not accepted", reason))
+        now = self.desk.clock()
+        self._settle(row, refuted(row, at=now))
+        kept = self._record(Action(now, self.who, f"resolve {row.delivery_id} as not accepted", reason))
         return f"Settled as not accepted.{kept}"
 
     def _row_as_shown(self, request: WidgetRequest, status: Status) -> Delivery:

@@ -174,7 +174,7 @@ def test_what_is_due_and_what_comes_next_is_listed_oldest_first(desk: Desk) -> N
         a_digest_schedule("c-4", next_run_at=SUNDAY_EVENING + 4 * AN_HOUR),
     )
     told = desk.digest("due", "--limit", "3", "--json").json["regions"]
-    assert told["eu"] == {"due": 0, "oldest": None, "next": []}
+    assert told["eu"] == {"due": 0, "oldest": None, "next": [], "unreadable": []}
     assert (told["us"]["due"], told["us"]["oldest"]) == (2, "2026-11-29T18:00:00.000Z")
     assert [(one["customer_id"], one["what"]) for one in told["us"]["next"]] == [
         ("c-2", "digest"),

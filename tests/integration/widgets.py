@@ -2,91 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from html.parser import HTMLParser
 from types import ModuleType
 from typing import Any
 
 from tests.fakes.environment import OPERATE_FUNCTION, WIDGETS_FUNCTION
 from tests.fakes.lambda_context import FakeLambdaContext
+from tests.fakes.widget_page import Page, Pressable
 from tests.integration.region import Clock
-
-
-@dataclass
-class Pressable:
-    """What stands right before a `<cwdb-action>`, and what pressing it does."""
-
-    label: str
-    endpoint: str
-    params: dict[str, Any]
-    confirmation: str | None
-    attributes: Mapping[str, str | None]
-
-
-class Page(HTMLParser):
-    """A fragment as a browser reads it: its elements, its text, what can be pressed and what can be typed into."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.html = html
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self.presses: list[Pressable] = []
-        self.fields: dict[str, str] = {}
-        self._open: list[str] = []
-        self._button: tuple[str, dict[str, str | None]] | None = None
-        self._action: tuple[dict[str, str | None], str] | None = None
-        self.feed(html)
-
-    def press(self, label: str, about: str = "") -> Pressable:
-        """The one thing to press with this label."""
-        (found,) = [
-            one
-            for one in self.presses
-            if one.label == label and about in (one.attributes.get("aria-label") or one.label)
-        ]
-        return found
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        attributes = dict(attrs)
-        self.elements.append((tag, attributes))
-        self._open.append(tag)
-        if tag == "button":
-            self._button = ("", attributes)
-        if tag == "cwdb-action":
-            self._action = (attributes, "")
-        if tag == "input":
-            self.fields[attributes.get("name") or ""] = attributes.get("value") or ""
-        if tag in {"input", "br"}:
-            self._open.pop()
-
-    def handle_data(self, data: str) -> None:
-        if self._action is not None:
-            self._action = (self._action[0], self._action[1] + data)
-            return
-        if self._button is not None:
-            self._button = (self._button[0] + data, self._button[1])
-        if "style" not in self._open:
-            self.text += " " + " ".join(data.split())
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self._open.pop() == tag, f"</{tag}> closes nothing: {self.html}"
-        if tag == "cwdb-action":
-            assert self._action is not None
-            assert self._button is not None, "an action that belongs to nothing"
-            attributes, content = self._action
-            self.presses.append(
-                Pressable(
-                    label=self._button[0],
-                    endpoint=attributes["endpoint"] or "",
-                    params=json.loads(content),
-                    confirmation=attributes.get("confirmation"),
-                    attributes=self._button[1],
-                )
-            )
-            self._action = self._button = None
 
 
 @dataclass
@@ -114,13 +38,17 @@ class Dashboard:
         return self._call(press.endpoint, press.params, forms)
 
     def _call(self, endpoint: str, params: Mapping[str, Any], forms: Mapping[str, Any]) -> Page:
-        context = FakeLambdaContext(self.clock, request_id=f"request-{self.pressed}")
-        context._invoked_function_arn = endpoint
-        context._function_name = endpoint.rpartition(":")[2]
+        context = self._context_of(endpoint)
         module = {WIDGETS_FUNCTION: self.widgets, OPERATE_FUNCTION: self.operate}[endpoint]
         html = module.handler(dict(params) | {"widgetContext": self._context(forms)}, context)
         self.seen.append(html)
         return Page(html)
+
+    def _context_of(self, endpoint: str) -> FakeLambdaContext:
+        context = FakeLambdaContext(self.clock, request_id=f"request-{self.pressed}")
+        context._invoked_function_arn = endpoint
+        context._function_name = endpoint.rpartition(":")[2]
+        return context
 
     def _context(self, forms: Mapping[str, Any]) -> dict[str, Any]:
         """As AWS documents it."""

@@ -82,22 +82,23 @@ def delivery_asked_for(request: WidgetRequest, name: str = "delivery_id") -> Del
         raise WidgetFaultError(str(error)) from None
 
 
-def answered(request: WidgetRequest, draw: Callable[[WidgetRequest], str]) -> str:
-    """Draw a page; where that cannot be done, one that says why and names the way out, never how the code got there."""
+def answered(request: WidgetRequest, draw: Callable[[WidgetRequest], str], done: Notice | None = None) -> str:
+    """Draw a page; where that cannot be done, one that says why and names the way out, never how the code got there.
+
+    `done` is what has come of an action before, and is told in any case.
+    """
     try:
         return draw(request)
     except WidgetFaultError as fault:
-        return _fault_page(request, str(fault))
+        text = str(fault)
     except (ClientError, BotoCoreError) as error:
         text = aws_fault(error)
         logger.error("widget.refused", extra={"error": text, "at": where_raised(error)})
-        return _fault_page(request, text)
     except Exception as error:  # noqa: BLE001 - whoever looks gets a page, whatever broke
+        text = "This page could not be drawn. The function's log says where: `widget.failed`."
         logger.error("widget.failed", extra={"error": type(error).__name__, "at": where_raised(error)})
-        return _fault_page(request, "This page could not be drawn. The function's log says where: `widget.failed`.")
-
-
-def _fault_page(request: WidgetRequest, text: str) -> str:
+    if done is not None:
+        text = f"{done.text} What is there now could not be shown: {text}"
     return render("fault", looks_of(request, Notice(text)))
 
 

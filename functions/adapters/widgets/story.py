@@ -10,9 +10,10 @@ from functions.adapters.dossiers import customer_rows, erased_at
 from functions.adapters.widgets.desk import delivery_asked_for, looks_of
 from functions.core.answers import SKIPPED_BECAUSE, accepted, enqueued, next_action, on_return, selected
 from functions.core.calendar import monday_of
-from functions.core.delivery import Delivery, Status
+from functions.core.delivery import FINISHED, Delivery, Status
 from functions.core.identity import InvalidIdError, opaque_id
 from functions.core.settlement import refuted
+from functions.core.traffic import GatePosition
 from functions.core.widgets.marks import mark_of_row
 from functions.core.widgets.page import Notice, Press, render
 from functions.core.widgets.request import WidgetFaultError
@@ -38,7 +39,8 @@ def draw(desk: WidgetDesk, request: WidgetRequest, notice: Notice | None = None)
         if request.text("customer_id") is not None:
             return _customer(desk, request, notice)
     except WidgetFaultError as fault:
-        return _page(request, Notice(str(fault)), desk)
+        said = "" if notice is None else f"{notice.text} "
+        return _page(request, Notice(f"{said}{fault}"), desk)
     return _page(request, notice, desk)
 
 
@@ -70,6 +72,7 @@ def _delivery(desk: WidgetDesk, request: WidgetRequest, delivery_id: DeliveryId,
         "status": str(row.status),
         "answers": [("Selected", selected(row)), ("Enqueued", enqueued(row)), ("Accepted", accepted(row))],
         "next": next_action(row),
+        "held": _held(desk, row, now),
         "facts": list(_facts(row, now)),
         "history": row.history,
         "presses": list(_presses(desk, row, now)),
@@ -98,6 +101,14 @@ def _facts(row: Delivery, now: datetime) -> Iterator[tuple[str, str]]:
         yield "Erased", f"the customer, {utc(row.erased_at)}"
     if row.status is Status.DEAD_LETTER:
         yield "Message", f"in the dead-letter queue, if it was on its last receive; if moved: {on_return(row, now)}"
+
+
+def _held(desk: WidgetDesk, row: Delivery, now: datetime) -> str | None:
+    """That its channel is stopped, where that matters."""
+    gate = desk.traffic.gate(row.delivery_id.channel)
+    if row.status in FINISHED or gate.position(now) is GatePosition.OPEN:
+        return None
+    return f"{row.delivery_id.channel} is {gate.in_words(now)}: nothing of it is sent before that ends"
 
 
 def _presses(desk: WidgetDesk, row: Delivery, now: datetime) -> Iterator[Press]:

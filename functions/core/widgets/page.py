@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import resources
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _HERE: Final = "functions.core.widgets"
+_CODE: Final = re.compile(r"`([^`]*)`")
 _LONGEST_SHOWN: Final = 200  # characters of any value: a code may be a provider's
 
 
@@ -59,10 +61,10 @@ def render(template: str, looks: Looks, **view: Any) -> str:  # noqa: ANN401 - w
 
 def code(text: object) -> Markup:
     """Escape a text; what stands between backticks becomes code."""
-    parts = cut(text).split("`")
+    # What the pattern's group matched stands at every second place.
     return Markup("").join(
-        Markup("<code>{}</code>").format(part) if number % 2 and number < len(parts) - 1 else escape(part)
-        for number, part in enumerate(parts)
+        Markup("<code>{}</code>").format(part) if number % 2 else escape(part)
+        for number, part in enumerate(_CODE.split(cut(text)))
     )
 
 
