@@ -55,6 +55,7 @@ def keep_metrics(require: Require) -> None:
         (cloudwatch, "_dims_key"),
         (cloudwatch, "_get_metric_data"),
         (cloudwatch, "_cbor_metric_data_result"),
+        (cloudwatch, "_json_ok"),
         (cloudwatch_logs, "_append_log_events"),
         (lambda_svc, "_emit_lambda_logs"),
         (lambda_svc, "_emit_lambda_metrics"),
@@ -145,8 +146,8 @@ def record_queue(cloudwatch: Any, sqs: Any, queue: Any) -> None:
 def get_metric_data(
     cloudwatch: Any, without_math: Any, params: Any, request: Any, is_cbor: Any, is_json: Any = None
 ) -> Any:
-    """Answer GetMetricData; what holds no expression, or comes from a client older than ours, as ministack does."""
-    queries = {query["Id"]: query for query in request.get("MetricDataQueries", [])} if is_cbor else {}
+    """Answer GetMetricData; what holds no expression, or is asked in a form that is not boto3's, as ministack does."""
+    queries = {query["Id"]: query for query in request.get("MetricDataQueries", [])} if is_cbor or is_json else {}
     if not any("Expression" in query for query in queries.values()):
         return without_math(params, request, is_cbor, bool(is_json))
     since, until = cloudwatch._parse_ts(request["StartTime"]), cloudwatch._parse_ts(request["EndTime"])
@@ -157,11 +158,13 @@ def get_metric_data(
     }
     times = sorted({at for values in measured.values() for at in values})
     results = [
-        cloudwatch._cbor_metric_data_result(_result(cloudwatch, query, queries, measured, times))
+        _result(cloudwatch, query, queries, measured, times)
         for query in queries.values()
         if query.get("ReturnData", True)
     ]
-    return cloudwatch._cbor_ok({"MetricDataResults": results})
+    if is_json:
+        return cloudwatch._json_ok({"MetricDataResults": results})
+    return cloudwatch._cbor_ok({"MetricDataResults": [cloudwatch._cbor_metric_data_result(one) for one in results]})
 
 
 def _by_period(cloudwatch: Any, stat: Mapping[str, Any], since: float, until: float) -> Iterator[tuple[int, float]]:
