@@ -197,7 +197,7 @@ class Demo:
         self._console.print("\nStill running, until Ctrl-C. In another terminal, in this folder:\n")
         for name, value in exports(emulator).items():
             self._console.print(f"  export {name}={value}", soft_wrap=True)
-        for command in ("status", "due", f"show --customer {customer_id}"):
+        for command in ("status", "due", f"show --customer {customer_id}", "console --open"):
             self._console.print(f"  .venv/bin/digest {command}")
         while True:
             time.sleep(1)
