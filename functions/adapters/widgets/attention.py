@@ -36,9 +36,9 @@ WHYS: Final[Sequence[tuple[str, str]]] = (
 CHANNELS: Final[Sequence[tuple[str, str]]] = ((ALL, "all channels"), *((str(one), str(one)) for one in Channel))
 AGES: Final[Mapping[str, tuple[str, timedelta]]] = {
     ALL: ("any time", timedelta()),
-    "15min": ("15 minutes", timedelta(minutes=15)),
-    "1h": ("1 hour", timedelta(hours=1)),
-    "1d": ("1 day", timedelta(days=1)),
+    "15min": ("more than 15 minutes", timedelta(minutes=15)),
+    "1h": ("more than 1 hour", timedelta(hours=1)),
+    "1d": ("more than 1 day", timedelta(days=1)),
 }
 
 
