@@ -15,6 +15,9 @@ os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PAT
 from stacks.settings import Target
 from tests.infrastructure.templates import Template, synthesise
 
+# The functions on a region in moto, for tests of what they say.
+from tests.integration.conftest import clock, functions, region, tables  # noqa: F401 - fixtures
+
 
 @pytest.fixture(scope="session")
 def on_aws(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Template]:
