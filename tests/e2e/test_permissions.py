@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import boto3
 import pytest
+from botocore.exceptions import ClientError
 
 from functions import names
 from functions.adapters.clock import utc_now
@@ -18,6 +20,9 @@ from functions.core.traffic import GatePosition
 from ops.local.emulator import Emulator
 from ops.local.running_region import RunningRegion
 from tests.e2e.people import Person, eventually, import_people, rows_of
+
+if TYPE_CHECKING:
+    from mypy_boto3_lambda import LambdaClient
 
 Regions = Mapping[str, RunningRegion]
 EMIL = Person("permission-emil", "eu", digest_channels="email")
@@ -94,3 +99,54 @@ def test_a_consumer_that_may_not_send_halts_its_channel_and_loses_nothing(
 
     eventually(accepted, within_s=90, what="the delivery accepted after the channel was resumed")
     assert len([one for one in emulator.emails() if EMIL.email in one.to]) == 1
+
+
+class Somebody:
+    """A person of the account who has the policy of one output, and no right but that."""
+
+    def __init__(self, region: RunningRegion, policy_output: str) -> None:
+        self._iam: Any = region.emulator.client("iam", region.aws_region)
+        self._name = f"somebody-with-{policy_output}"
+        self._policy = region.deployment.output(policy_output)
+        self._iam.create_user(UserName=self._name)
+        self._iam.attach_user_policy(UserName=self._name, PolicyArn=self._policy)
+        key = self._iam.create_access_key(UserName=self._name)["AccessKey"]
+        self._key = key["AccessKeyId"]
+        session = boto3.Session(key["AccessKeyId"], key["SecretAccessKey"], region_name=region.aws_region)
+        self.functions: LambdaClient = session.client("lambda", endpoint_url=region.emulator.endpoint_url)
+
+    def leave(self) -> None:
+        self._iam.delete_access_key(UserName=self._name, AccessKeyId=self._key)
+        self._iam.detach_user_policy(UserName=self._name, PolicyArn=self._policy)
+        self._iam.delete_user(UserName=self._name)
+
+    def calls(self, region: RunningRegion, output: str, **params: str) -> str:
+        """What the function says; the error's code where it may not be invoked."""
+        try:
+            answer = self.functions.invoke(
+                FunctionName=region.deployment.output(output), Payload=json.dumps(params).encode()
+            )
+        except ClientError as error:
+            return str(error.response["Error"]["Code"])
+        page: str = json.load(answer["Payload"])
+        return page
+
+
+@pytest.mark.parametrize(
+    ("policy", "acted"),
+    [
+        (names.OUTPUT_READERS_POLICY, "AccessDeniedException"),
+        (names.OUTPUT_OPERATORS_POLICY, "Nothing was changed. webhook is open."),
+    ],
+)
+def test_a_reader_of_the_widgets_can_look_and_an_operator_act(regions: Regions, policy: str, acted: str) -> None:
+    region = regions["eu"]
+    somebody = Somebody(region, policy)
+    try:
+        for widget in (names.WIDGET_CHANNELS, names.WIDGET_ATTENTION, names.WIDGET_DUE, names.WIDGET_DEAD_LETTERS):
+            page = somebody.calls(region, names.OUTPUT_WIDGETS_FUNCTION, widget=widget)
+            assert "As of " in page, page  # drawn to its end, so its role may read what it shows
+        told = somebody.calls(region, names.OUTPUT_OPERATE_FUNCTION, action="resume", channel="webhook", shown="|")
+        assert acted in told
+    finally:
+        somebody.leave()
