@@ -110,8 +110,8 @@ def _queues(parts: Parts, deployment: Deployment, where: str) -> Iterator[Graph]
             Urgency.MORNING,  # many of them call by their rate
             metrics.waiting(channel.dead_letters),
         )
-        yield _waiting(f"{name} queue", channel.queue, oldest)
-        yield _dead_letters(f"{name} dead-letter queue", title, its, channel.dead_letters, dead)
+        yield _waiting(f"{title} queue", channel.queue, oldest)
+        yield _dead_letters(f"{title} dead-letter queue", title, its, channel.dead_letters, dead)
     yield from _receipts_queues(parts, where)
     yield from _inbound_queues(parts, where)
 
@@ -125,9 +125,9 @@ def _receipts_queues(parts: Parts, where: str) -> Iterator[Graph]:
         Urgency.MORNING,
         metrics.waiting(parts.receipts.dead_letters),
     )
-    yield _waiting("receipts queue", parts.receipts.queue)
+    yield _waiting("Receipts queue", parts.receipts.queue)
     its = f"of receipts {where}"
-    yield _dead_letters("receipts dead-letter queue", "Receipts", its, parts.receipts.dead_letters, parked)
+    yield _dead_letters("Receipts dead-letter queue", "Receipts", its, parts.receipts.dead_letters, parked)
 
 
 def _inbound_queues(parts: Parts, where: str) -> Iterator[Graph]:
@@ -148,9 +148,9 @@ def _inbound_queues(parts: Parts, where: str) -> Iterator[Graph]:
         Urgency.MORNING,
         metrics.waiting(parts.inbound.dead_letters),
     )
-    yield _waiting("queue of texts from customers", parts.inbound.queue, oldest)
+    yield _waiting("Queue of texts from customers", parts.inbound.queue, oldest)
     its = f"of texts from customers {where}"
-    title = "dead-letter queue of texts from customers"
+    title = "Dead-letter queue of texts from customers"
     yield _dead_letters(title, "Inbound", its, parts.inbound.dead_letters, dead)
 
 
@@ -190,26 +190,26 @@ class _Watched:
         longest = metrics.duration(self.function, "Maximum").with_(label="longest, ms")
         at_once = metrics.concurrency(self.function).with_(label="at once")
         invoked = metrics.invocations(self.function).with_(label="invocations")
-        graphs = [
-            Graph(f"{self.name}: errors and throttles", [self.errors], [self.throttles]),
+        failing = [self.errors] if self.faults is None else [self.errors, self.faults]
+        return [
+            Graph(f"{self.name}: errors and throttles", failing, [self.throttles]),
             Graph(f"{self.name}: duration", [typical, longest]),
             Graph(f"{self.name}: invocations and concurrency", [invoked], [at_once]),
         ]
-        return graphs if self.faults is None else [*graphs, Graph(f"{self.name}: answers", [self.faults])]
 
 
 def _functions(parts: Parts, where: str) -> Iterator[_Watched]:
-    yield _watched("Planner", "planner", f"The planner {where}", parts.planner.planner.function)
-    yield _watched("Reconciler", "reconciler", f"The reconciler {where}", parts.recovery.reconciler.function)
+    yield _watched("Planner", "Planner", f"The planner {where}", parts.planner.planner.function)
+    yield _watched("Reconciler", "Reconciler", f"The reconciler {where}", parts.recovery.reconciler.function)
     for name, channel in parts.channels.items():
         yield _consumer(name, where, channel.consumer.function)
         if channel.worker is not None:
             yield _worker(name, where, channel.worker.function.function)
     receipts = parts.receipts
-    yield _watched("Receipts", "receipts", f"The receipts function {where}", receipts.function.function)
+    yield _watched("Receipts", "Receipts", f"The receipts function {where}", receipts.function.function)
     if receipts.intake is not None:
         who = f"The intake of the email provider's webhooks {where}"
-        yield _watched("ReceiptIntake", "receipt intake", who, receipts.intake.function.function)
+        yield _watched("ReceiptIntake", "Receipt intake", who, receipts.intake.function.function)
     page = parts.unsubscribe.function.function
     faults = Guard(
         "UnsubscribeFaults",
@@ -219,13 +219,13 @@ def _functions(parts: Parts, where: str) -> Iterator[_Watched]:
         Urgency.NOW,
         metrics.faults_at_url(page),
     )
-    yield _watched("Unsubscribe", "unsubscribe page", f"The unsubscribe page {where}", page, faults)
+    yield _watched("Unsubscribe", "Unsubscribe page", f"The unsubscribe page {where}", page, faults)
     listener = parts.inbound.function.function
-    yield _watched("Inbound", "listener to texts", f"The listener to texts {where}", listener)
+    yield _watched("Inbound", "Listener to texts", f"The listener to texts {where}", listener)
     widgets = parts.widgets
-    yield _watched("Widgets", "widgets", f"The function that draws the widgets {where}", widgets.viewing.function)
+    yield _watched("Widgets", "Widgets", f"The function that draws the widgets {where}", widgets.viewing.function)
     acts = f"The function that does what the widgets' buttons say {where}"
-    yield _watched("Operate", "widgets' buttons", acts, widgets.operating.function)
+    yield _watched("Operate", "Widgets' buttons", acts, widgets.operating.function)
 
 
 def _watched(title: str, name: str, who: str, function: lambda_.Function, faults: Guard | None = None) -> _Watched:
@@ -270,7 +270,7 @@ def _consumer(name: str, where: str, function: lambda_.Function) -> _Watched:
         Urgency.NOW,
         metrics.throttles(function),
     )
-    return _Watched(f"{name} consumer", function, errors, throttles)
+    return _Watched(f"{title} consumer", function, errors, throttles)
 
 
 def _worker(name: str, where: str, worker: lambda_.Function) -> _Watched:
@@ -305,7 +305,7 @@ def _worker(name: str, where: str, worker: lambda_.Function) -> _Watched:
         metrics.throttles(worker),
         periods=3,
     )
-    return _Watched(f"{name} worker", worker, errors, throttles, faults)
+    return _Watched(f"{name.capitalize()} worker", worker, errors, throttles, faults)
 
 
 def _loops(parts: Parts, where: str) -> Graph:
@@ -345,5 +345,5 @@ def _table(title: str, where: str, table: dynamodb.Table, indexes: Sequence[str]
         periods=3,
     )
     read, written = (metrics.consumed(table, kind).with_(label=f"units, {kind.lower()}") for kind in ("Read", "Write"))
-    yield Graph(f"{title.lower()}: units in 5 min", [read], [written], width=HALF)
-    yield Graph(f"{title.lower()}: throttled", [throttled], width=HALF)
+    yield Graph(f"{title}: units in 5 min", [read], [written], width=HALF)
+    yield Graph(f"{title}: throttled", [throttled], width=HALF)

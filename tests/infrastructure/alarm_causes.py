@@ -314,8 +314,15 @@ class Sent:
     wrong: float | None
     mended: float | None
 
-    def series(self, template: Template) -> Series:
-        return Series.of(self.namespace, self.metric, self.resource(template))
+    def while_wrong(self, template: Template) -> list[Sample]:
+        return self._samples(template, self.wrong)
+
+    def once_mended(self, template: Template) -> list[Sample]:
+        return self._samples(template, self.mended)
+
+    def _samples(self, template: Template, value: float | None) -> list[Sample]:
+        series = Series.of(self.namespace, self.metric, self.resource(template))
+        return [] if value is None else [Sample(series, SUNDAY_EVENING, value)]
 
 
 def _waiting(resource: Callable[[Template], Mapping[str, Any]]) -> Sent:
@@ -352,7 +359,8 @@ def _failed(function: str) -> Callable[[Template], Mapping[str, Any]]:
     return resource
 
 
-def _function(metric: str, output: str, *, wrong: float | None = 1, mended: float | None = 0) -> Sent:
+def by_function(metric: str, output: str, *, wrong: float | None = 1, mended: float | None = 0) -> Sent:
+    """What Lambda sends of the function that an output names."""
     return Sent(
         "AWS/Lambda", metric, lambda template: {"FunctionName": {"Ref": template.referred(output)}}, wrong, mended
     )
@@ -376,16 +384,16 @@ DEAD_LETTER_QUEUES: Final[Mapping[str, str]] = {
 }
 
 ON_AWS: Final[Mapping[str, Sent]] = {
-    **{f"{title}Errors": _function("Errors", output) for title, output in FUNCTIONS.items()},
-    **{f"{title}Throttles": _function("Throttles", output) for title, output in FUNCTIONS.items()},
+    **{f"{title}Errors": by_function("Errors", output) for title, output in FUNCTIONS.items()},
+    **{f"{title}Throttles": by_function("Throttles", output) for title, output in FUNCTIONS.items()},
     **{
-        f"{channel.capitalize()}Loops": _function(
+        f"{channel.capitalize()}Loops": by_function(
             "RecursiveInvocationsDropped", names.consumer_output(channel), mended=None
         )
         for channel in Channel
     },
-    "ReconcilerSilent": _function("Invocations", names.OUTPUT_RECONCILER_FUNCTION, wrong=None, mended=1),
-    "UnsubscribeFaults": _function("Url5xxCount", names.OUTPUT_UNSUBSCRIBE_FUNCTION),
+    "ReconcilerSilent": by_function("Invocations", names.OUTPUT_RECONCILER_FUNCTION, wrong=None, mended=1),
+    "UnsubscribeFaults": by_function("Url5xxCount", names.OUTPUT_UNSUBSCRIBE_FUNCTION),
     **{
         "ReceiptsParked" if title == "Receipts" else f"{title}DeadLetters": _waiting(_queue(output))
         for title, output in DEAD_LETTER_QUEUES.items()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -11,7 +11,8 @@ import pytest
 
 from functions import names
 from tests.fakes.clock import SUNDAY_EVENING
-from tests.infrastructure.alarm_causes import DOCUMENTED, ON_AWS, OWN, Sent, Stage
+from tests.infrastructure.alarm_causes import DOCUMENTED, ON_AWS, OWN, Stage
+from tests.infrastructure.alarm_course import Course, alarms_of, comes_and_goes
 from tests.infrastructure.alarm_evaluation import (
     Alarm,
     Recorded,
@@ -51,34 +52,6 @@ def alarms(on_aws: Mapping[str, Template]) -> Mapping[str, Alarm]:
     return alarms_of(on_aws["us"])
 
 
-def alarms_of(template: Template) -> dict[str, Alarm]:
-    return {
-        properties["AlarmName"].removeprefix(f"DigestDelivery-{template.data_region}-"): Alarm.of(
-            logical_id, properties
-        )
-        for logical_id, properties in template.properties("AWS::CloudWatch::Alarm").items()
-    }
-
-
-@dataclass
-class Course:
-    """What an alarm sees as time goes on."""
-
-    alarm: Alarm
-    recorded: Recorded
-
-    def __post_init__(self) -> None:
-        self.now = SUNDAY_EVENING
-
-    def goes_on(self, samples: Iterable[Sample], *, periods: int, times: int = 1) -> State:
-        """Let the same be said, so many times, in each of so many periods; return the alarm's state after them."""
-        said = list(samples)
-        for _ in range(periods):
-            self.recorded.take(replace(sample, at=self.now) for sample in said for _ in range(times))
-            self.now += self.alarm.period
-        return self.alarm.state(self.recorded, self.now)
-
-
 def test_every_alarm_has_a_cause_that_drives_it(alarms: Mapping[str, Alarm]) -> None:
     assert set(alarms) == set(OWN) | set(ON_AWS)
 
@@ -98,29 +71,12 @@ def test_what_the_functions_say_drives_the_alarm_up_and_down_again(
 def test_what_aws_sends_drives_the_alarm_up_and_down_again(name: str, on_aws: Mapping[str, Template]) -> None:
     sent = ON_AWS[name]
     for template in on_aws.values():
-        comes_and_goes(alarms_of(template)[name], of(sent, template, sent.wrong), of(sent, template, sent.mended))
+        comes_and_goes(alarms_of(template)[name], sent.while_wrong(template), sent.once_mended(template))
 
 
 def watched(alarm: Alarm) -> str:
     """Name of the metric that an alarm is on; of one that reckons, any."""
     return min(series.name for series in alarm.series)
-
-
-def of(sent: Sent, template: Template, value: float | None) -> list[Sample]:
-    return [] if value is None else [Sample(sent.series(template), SUNDAY_EVENING, value)]
-
-
-def comes_and_goes(alarm: Alarm, wrong: list[Sample], mended: list[Sample], *, times: int = 1) -> None:
-    beyond = int(alarm.reach / alarm.period)  # after so many periods nothing counts of what was before
-    course = Course(alarm, Recorded())
-    assert course.goes_on(mended, periods=beyond, times=times) is State.OK
-    # An alarm on silence looks further back before it believes it.
-    enough = alarm.properties["EvaluationPeriods"] if wrong else beyond
-    assert course.goes_on(wrong, periods=enough, times=times) is State.ALARM
-    assert course.goes_on(mended, periods=beyond, times=times) is State.OK
-    if wrong:
-        assert course.goes_on(wrong, periods=enough, times=times) is State.ALARM
-        assert course.goes_on([], periods=beyond) is State.OK  # silence ends it, too
 
 
 def test_a_passing_trouble_is_no_trend(alarms: Mapping[str, Alarm], stage: Stage) -> None:
@@ -161,8 +117,10 @@ def test_an_idle_weekend_rings_nothing(
     """Nothing is due from Friday on. The wake-ups go on, and say so; queues fall silent after six hours."""
     settings = on_aws["us"].settings.regions["us"]
     run, sweep = OWN["PlannerSilent"].mended(stage), OWN["ChannelHalted"].mended(stage)
-    invoked = of(ON_AWS["ReconcilerSilent"], on_aws["us"], 1)
-    empty = [sample for sent in ON_AWS.values() if sent.namespace == "AWS/SQS" for sample in of(sent, on_aws["us"], 0)]
+    invoked = ON_AWS["ReconcilerSilent"].once_mended(on_aws["us"])
+    empty = [
+        sample for sent in ON_AWS.values() if sent.namespace == "AWS/SQS" for sample in sent.once_mended(on_aws["us"])
+    ]
     recorded = Recorded()
     for minute in range(60 * 60):
         now = SUNDAY_EVENING + minute * MINUTE

@@ -13,6 +13,8 @@ from cfnlint.config import ManualArgs  # type: ignore[import-untyped]
 
 from functions import names
 from stacks.settings import Target
+from tests.infrastructure.alarm_causes import by_function
+from tests.infrastructure.alarm_course import alarms_of, comes_and_goes
 from tests.infrastructure.templates import Statement, Template, as_list, synthesise
 
 SECRET = "digest/email-jobs"
@@ -23,7 +25,10 @@ QUEUE_ONLY = {names.ENV_QUEUE_URL}
 
 @pytest.fixture(scope="module")
 def pushed(tmp_path_factory: pytest.TempPathFactory) -> Template:
-    """The US region with a worker for each channel: emails signed, texts and webhooks by IAM, texts by HTTP only."""
+    """The US region with a worker for each channel: emails signed, texts and webhooks by IAM, texts by HTTP only.
+
+    And with the other function URL that is there only where it is asked for: the check's endpoint.
+    """
     folder: Path = tmp_path_factory.mktemp("pushed")
     channels = {
         "email": {"http_worker": {"auth": "signature", "signing_secret": SECRET}},
@@ -31,7 +36,8 @@ def pushed(tmp_path_factory: pytest.TempPathFactory) -> Template:
         "webhook": {"http_worker": {"auth": "iam"}},
     }
     overrides = folder / "overrides.json"
-    overrides.write_text(json.dumps({"regions": {"us": {"channels": channels}}}), encoding="utf-8")
+    asked = {"channels": channels, "smoke_endpoint": True}
+    overrides.write_text(json.dumps({"regions": {"us": asked}}), encoding="utf-8")
     return synthesise(Target.AWS, folder / "out", overrides=overrides)["us"]
 
 
@@ -84,6 +90,7 @@ def test_a_url_of_iam_admits_nobody_by_itself(pushed: Template) -> None:
             assert function_id in {
                 pushed.referred(names.worker_output("email")),
                 pushed.referred(names.OUTPUT_UNSUBSCRIBE_FUNCTION),
+                pushed.referred(names.OUTPUT_SMOKE_ENDPOINT_FUNCTION),
             }
 
 
@@ -139,6 +146,16 @@ def test_faults_errors_and_throttles_of_a_worker_are_noticed(pushed: Template, c
     assert names.worker_output(channel) in json.dumps(pushed.properties("AWS::CloudWatch::Dashboard"))
 
 
+@pytest.mark.parametrize("channel", CHANNELS)
+@pytest.mark.parametrize(
+    ("what", "metric"), [("Faults", "Url5xxCount"), ("Errors", "Errors"), ("Throttles", "Throttles")]
+)
+def test_the_alarms_of_a_worker_come_and_go(pushed: Template, channel: str, what: str, metric: str) -> None:
+    alarm = alarms_of(pushed)[f"{channel.capitalize()}Worker{what}"]
+    sent = by_function(metric, names.worker_output(channel))
+    comes_and_goes(alarm, sent.while_wrong(pushed), sent.once_mended(pushed))
+
+
 def test_every_worker_has_a_role_of_its_own_and_a_log_that_ends(pushed: Template) -> None:
     functions = list(pushed.properties("AWS::Lambda::Function").values())
     assert len({str(each["Role"]) for each in functions}) == len(functions)
@@ -151,3 +168,25 @@ def test_every_worker_has_a_role_of_its_own_and_a_log_that_ends(pushed: Template
 def test_cloudformation_would_take_the_template(pushed: Template) -> None:
     found = lint(pushed.path.read_text(encoding="utf-8"), config=ManualArgs(regions=["us-east-1"]))
     assert [str(each) for each in found] == []
+
+
+# --- the endpoint that `digest smoke` has called ---
+
+
+def test_the_check_s_endpoint_is_there_only_where_it_is_asked_for(template: Template, pushed: Template) -> None:
+    assert not [key for key in template.body["Outputs"] if "Smoke" in key]
+    assert {key for key in pushed.body["Outputs"] if "Smoke" in key} == {
+        names.OUTPUT_SMOKE_ENDPOINT_FUNCTION,
+        names.OUTPUT_SMOKE_ENDPOINT_URL,
+    }
+
+
+def test_the_check_s_endpoint_may_read_one_customer_and_note_arrivals_and_nothing_else(pushed: Template) -> None:
+    function = pushed.function(names.OUTPUT_SMOKE_ENDPOINT_FUNCTION)
+    found = {
+        (action, json.dumps(each["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]))
+        for each in pushed.statements_of(function)
+        for action in as_list(each["Action"])
+        if not action.startswith("logs:")
+    }
+    assert found == {("dynamodb:GetItem", '["smoke-webhook"]'), ("dynamodb:UpdateItem", '["smoke#*"]')}

@@ -18,6 +18,8 @@ from functions.core.receipt_messages import ReceiptMessage, read_receipt
 from stacks.settings import Target
 from tests.fakes.event_bridge import matches, transformed
 from tests.fakes.examples import a_delivery
+from tests.infrastructure.alarm_causes import by_function
+from tests.infrastructure.alarm_course import alarms_of, comes_and_goes
 from tests.infrastructure.templates import Template, as_list, context, synthesise
 
 RULE = "AWS::Events::Rule"
@@ -216,6 +218,22 @@ def test_parked_events_are_noticed(template: Template) -> None:
         if {"Fn::GetAtt": [parked, "QueueName"]} in [one["Value"] for one in each.get("Dimensions", ())]
     ]
     assert sorted(watched) == ["ApproximateAgeOfOldestMessage", "ApproximateNumberOfMessagesVisible"]
+
+
+@pytest.mark.parametrize("metric", ["Errors", "Throttles"])
+def test_the_alarms_of_the_intake_come_and_go(other: Template, metric: str) -> None:
+    alarm = alarms_of(other)[f"ReceiptIntake{metric}"]
+    sent = by_function(metric, names.OUTPUT_RECEIPT_INTAKE_FUNCTION)
+    comes_and_goes(alarm, sent.while_wrong(other), sent.once_mended(other))
+
+
+@pytest.mark.parametrize("what", ["BounceRate", "ComplaintRate"])
+def test_each_channel_whose_provider_tells_has_its_rates_watched(other: Template, what: str) -> None:
+    alarms = alarms_of(other)
+    ((email,), (sms,)) = (alarms[f"{channel}{what}"].series for channel in ("Email", "Sms"))
+    assert email.dimensions ^ sms.dimensions == {("channel", "email"), ("channel", "sms")}
+    assert (email.namespace, email.name) == (sms.namespace, sms.name)
+    assert f"Webhook{what}" not in alarms
 
 
 # --- what arrives, event by event ---
