@@ -26,6 +26,10 @@ DELIVERY_ID: Final = "delivery_id"
 CONTROL_KEY: Final = "control_key"
 TTL: Final = "purge_at"  # seconds since the epoch, in every table
 
+# Customers of the check after a deployment (`digest smoke`): no import may use an id that begins so.
+SMOKE_PREFIX: Final = "smoke-"
+SMOKE_WEBHOOK_CUSTOMER: Final = "smoke-webhook"
+
 # Index `due` of the customers table: only schedules that will run again are in it.
 DUE_INDEX: Final = "due"
 DUE_SHARD: Final = "due_shard"
@@ -169,6 +173,8 @@ OUTPUT_RECEIPTS_DEAD_LETTER_QUEUE: Final = "ReceiptsDeadLetterQueue"
 OUTPUT_RECEIPTS_FUNCTION: Final = "ReceiptsFunction"
 OUTPUT_RECEIPT_INTAKE_FUNCTION: Final = "ReceiptIntakeFunction"
 OUTPUT_RECEIPT_INTAKE_URL: Final = "ReceiptIntakeUrl"
+OUTPUT_SMOKE_ENDPOINT_FUNCTION: Final = "SmokeEndpointFunction"
+OUTPUT_SMOKE_ENDPOINT_URL: Final = "SmokeEndpointUrl"
 OUTPUT_WIDGETS_FUNCTION: Final = "WidgetsFunction"  # draws the dashboards' custom widgets, and only reads
 OUTPUT_OPERATE_FUNCTION: Final = "OperateFunction"  # does what their buttons say
 OUTPUT_READERS_POLICY: Final = "ReadersPolicy"  # ARN of a managed policy: may invoke the first of them

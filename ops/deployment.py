@@ -44,7 +44,9 @@ if TYPE_CHECKING:
     from mypy_boto3_cloudwatch import CloudWatchClient
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_lambda import LambdaClient
+    from mypy_boto3_scheduler import EventBridgeSchedulerClient
     from mypy_boto3_secretsmanager import SecretsManagerClient
+    from mypy_boto3_sns import SNSClient
     from mypy_boto3_sqs import SQSClient
 
     from functions.core.identity import Channel
@@ -215,6 +217,14 @@ class RegionDeployment:
     @cached_property
     def cloudwatch(self) -> CloudWatchClient:
         return self._session.client("cloudwatch", config=_PATIENT)
+
+    @cached_property
+    def scheduler(self) -> EventBridgeSchedulerClient:
+        return self._session.client("scheduler", config=_PATIENT)
+
+    @cached_property
+    def sns(self) -> SNSClient:
+        return self._session.client("sns", config=_PATIENT)
 
     @cached_property
     def cloudformation(self) -> CloudFormationClient:

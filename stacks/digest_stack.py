@@ -17,6 +17,7 @@ from stacks.planner import Planner
 from stacks.receipts import EmailEvents, Receipts
 from stacks.recovery import Recovery
 from stacks.settings import Region, Target
+from stacks.smoke import SmokeEndpoint
 from stacks.storage import Storage
 from stacks.unsubscribe import Unsubscribe
 from stacks.widgets import Widgets
@@ -61,6 +62,7 @@ class DigestStack(Stack):
             for channel in region.channels.by_name()
         }
         self.receipts = Receipts(self, "Receipts", deployment, storage=self.storage)
+        self.smoke = SmokeEndpoint(self, "Smoke", deployment, storage=self.storage) if region.smoke_endpoint else None
         self.planner = Planner(self, "Planner", deployment, storage=self.storage, channels=self.channels)
         self.recovery = Recovery(self, "Recovery", deployment, storage=self.storage, channels=self.channels)
         self.widgets = Widgets(self, "Widgets", deployment, storage=self.storage, channels=self.channels)
@@ -100,6 +102,7 @@ class DigestStack(Stack):
             **self.inbound.outputs(),
             **self.widgets.outputs(),
             **self.monitoring.outputs(),
+            **(self.smoke.outputs() if self.smoke else {}),
         }
         for channel in self.channels.values():
             outputs |= channel.outputs()

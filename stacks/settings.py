@@ -607,6 +607,10 @@ class Region(_Entries):
         ),
     ] = None
 
+    smoke_endpoint: Annotated[
+        bool, _one_of([True, False], "true deploys an endpoint of our own that `digest smoke` sends a webhook to")
+    ] = False
+
     summary: Summary | None = None  # digests have none where it is left out
 
     @property

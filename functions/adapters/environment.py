@@ -62,7 +62,8 @@ class ProviderChoice:
 class Environment(BaseModel):
     """What every function has. A field's name is its variable's (`functions/names.py`), in small letters."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    # A function loads one of these: the others need not be built when it starts.
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
     data_region: str = Field(min_length=1)
 
@@ -203,6 +204,13 @@ class ReceiptIntakeEnvironment(Environment):
 
     receipts_queue_url: str = Field(min_length=1)
     webhook_secret: str = Field(min_length=1, repr=False)  # the name of the secret
+
+
+class SmokeEndpointEnvironment(Environment):
+    """What the endpoint needs that the check after a deployment calls."""
+
+    customers_table: str = Field(min_length=1)
+    control_table: str = Field(min_length=1)
 
 
 class UnsubscribeEnvironment(Environment):

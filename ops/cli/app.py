@@ -12,8 +12,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from ops.cli import (
     channels,
-    cost,
     console,
+    cost,
     dead_letters,
     dlq,
     done,
@@ -23,6 +23,7 @@ from ops.cli import (
     preview,
     redriving,
     show,
+    smoke,
     status,
     suppressions,
     surge,
@@ -89,6 +90,7 @@ app.command("actions")(done.actions)
 surge.add_commands(app)
 webhooks.add_commands(app)
 app.command("cost")(cost.cost)
+app.command("smoke")(smoke.smoke)
 app.command("console")(console.console)
 
 

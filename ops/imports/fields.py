@@ -19,6 +19,7 @@ from functions.core.calendar import zone
 from functions.core.identity import Channel, InvalidIdError, opaque_id
 from functions.core.instants import from_text
 from functions.core.webhook_address import AddressRefusedError, read_address
+from functions.names import SMOKE_PREFIX
 from ops.imports.report import BadLine
 
 if TYPE_CHECKING:
@@ -87,6 +88,12 @@ def or_empty(read: Callable[[str], object], empty: object = None) -> Callable[[s
 def an_id(field: str) -> BeforeValidator:
     """An id that says nothing about the person."""
     return reads(lambda text: opaque_id(text, field=field), "must be an opaque id such as c-10428")
+
+
+def _customer_id(text: str) -> str:
+    if text.startswith(SMOKE_PREFIX):
+        raise InvalidIdError(f"customer_id: ids that begin with {SMOKE_PREFIX} belong to `digest smoke`; use another")
+    return opaque_id(text, field="customer_id")
 
 
 def one_of(choices: dict[str, object], *, empty: object = None, required: bool = False) -> BeforeValidator:
@@ -192,7 +199,7 @@ def one_line(text: str) -> str:
     return text
 
 
-CUSTOMER_ID: Final = an_id("customer_id")
+CUSTOMER_ID: Final = reads(_customer_id, "must be an opaque id such as c-10428")
 DATA_REGION: Final = reads(str.lower, "must name a data region")
 INSTANT_EXPECTED: Final = "must be an ISO 8601 time with its offset, such as 2026-11-29T20:05:00Z"
 WALL_TIME_EXPECTED: Final = "must be a local time such as 2026-12-01T09:00; a time with its offset goes into due_at"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -33,6 +33,7 @@ from tests.fakes.lambda_context import FakeLambdaContext
 from tests.integration.region import Clock, Region, make_key_rings, make_queues, make_table, session_in
 
 if TYPE_CHECKING:
+    from mypy_boto3_cloudformation import CloudFormationClient
     from mypy_boto3_lambda import LambdaClient
 
 OUTPUTS = {
@@ -73,8 +74,28 @@ class FakeLambda:
         return {"Payload": io.BytesIO(json.dumps(report).encode())}
 
 
+@dataclass(frozen=True)
+class FakeStack:
+    """CloudFormation's account of a stack: its alarms. Moto's own needs packages that nothing else here does."""
+
+    alarms: tuple[str, ...] = ()
+
+    def get_paginator(self, operation: str) -> FakeStack:
+        assert operation == "list_stack_resources"
+        return self
+
+    def paginate(self, *, StackName: str) -> Iterator[dict[str, Any]]:  # noqa: N803 - as boto3 spells it
+        assert StackName.startswith("DigestDelivery-")
+        yield {"StackResourceSummaries": [{"ResourceType": "AWS::SQS::Queue", "PhysicalResourceId": "email"}]}
+        for name in self.alarms:
+            arn = f"arn:aws:cloudwatch:us-east-1:123456789012:alarm:{name}"
+            yield {"StackResourceSummaries": [{"ResourceType": "AWS::CloudWatch::Alarm", "PhysicalResourceId": arn}]}
+
+
 class RegionAtHand(RegionDeployment):
     """A region whose functions run here."""
+
+    stack = FakeStack()
 
     def __init__(self, data_region: str, aws_region: str, planner: FakeLambda) -> None:
         super().__init__(data_region, aws_region, outputs=outputs_of(aws_region))
@@ -83,6 +104,10 @@ class RegionAtHand(RegionDeployment):
     @cached_property
     def _session(self) -> boto3.Session:
         return session_in(self.aws_region)
+
+    @property
+    def cloudformation(self) -> CloudFormationClient:
+        return self.stack  # type: ignore[return-value]
 
     @property
     def functions(self) -> LambdaClient:

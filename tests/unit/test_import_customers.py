@@ -354,3 +354,9 @@ def test_an_address_that_webhooks_may_not_go_to_is_refused_with_the_way_out(
     assert refused.startswith(reason)
     assert "canary" not in refused
     assert not regions.us.rows.held
+
+
+def test_an_id_of_the_check_after_a_deployment_is_refused(regions: FakeRegions, clock: FakeClock) -> None:
+    (refused,) = reasons(importing(regions, clock, ANNA.replace("c-1", "smoke-success")))
+    assert refused == "customer_id: ids that begin with smoke- belong to `digest smoke`; use another"
+    assert not regions.us.rows.held
