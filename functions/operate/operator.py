@@ -10,7 +10,6 @@ stand in the way of stopping a channel.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -21,9 +20,9 @@ from functions import names
 from functions.adapters.audit import Action
 from functions.adapters.telemetry import logger
 from functions.adapters.widgets import channels, story
-from functions.adapters.widgets.desk import answered, aws_fault, delivery_asked_for
+from functions.adapters.widgets.desk import answered, aws_fault, channel_asked_for, delivery_asked_for
 from functions.core.delivery import Delivery, Status
-from functions.core.identity import Channel
+from functions.core.provider_reference import ReferenceRefusedError, checked_reference
 from functions.core.reasons import ReasonRefusedError, checked_reason
 from functions.core.redrive import Redrive, Redriven
 from functions.core.settlement import confirmed, refuted
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from functions.core.widgets.request import WidgetRequest
 
 ACTION: Final = "action"
-_REFERENCE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/+=-]{0,199}")
 
 
 class RefusedError(Exception):
@@ -87,14 +85,14 @@ class Operator:
     # --- channels ---
 
     def _pause(self, request: WidgetRequest) -> str:
-        channel, reason, now = _channel(request), _reason(request), self.desk.clock()
+        channel, reason, now = channel_asked_for(request), _reason(request), self.desk.clock()
         if not self.desk.traffic.halt(channel, at=now, cause=reason):
             raise RefusedError(f"{channel} is halted already.")
         kept = self._record(Action(now, self.who, f"pause {channel}", reason))
         return f"{channel} is paused. Batches in hand are still sent, and nothing after them.{kept}"
 
     def _resume(self, request: WidgetRequest) -> str:
-        channel, now = _channel(request), self.desk.clock()
+        channel, now = channel_asked_for(request), self.desk.clock()
         gate = self.desk.traffic.gate(channel)
         if gate.position(now) is GatePosition.OPEN:
             raise RefusedError(f"{channel} is open.")
@@ -111,9 +109,12 @@ class Operator:
         action = Action(self.desk.clock(), self.who, f"redrive {row.delivery_id}", reason, 1)
         self.desk.trail.record(action)
         done = Redriven()
-        Redrive(self.desk.tables.ledger, self.queues, self.desk.clock, sleep=_never, rate_per_second=1).run([row], done)
-        if not done.opened:
-            self._record(replace(action, how_many=0))
+        redrive = Redrive(self.desk.tables.ledger, self.queues, self.desk.clock, sleep=_never, rate_per_second=1)
+        try:
+            redrive.run([row], done)
+        finally:
+            if not done.opened:
+                self._record(replace(action, how_many=0))
         if done.moved_on:
             raise RefusedError("It was no dead letter any more when its turn came.")
         if done.too_late:
@@ -124,10 +125,7 @@ class Operator:
 
     def _confirm(self, request: WidgetRequest) -> str:
         row, reason = self._row_as_shown(request, Status.UNCERTAIN), _reason(request)
-        reference = request.needed("reference", "give the provider's id for the message")
-        if not _REFERENCE.fullmatch(reference):
-            raise WidgetFaultError("reference: must be letters, digits and . _ : / + = - only")
-        now = self.desk.clock()
+        reference, now = _reference(request), self.desk.clock()
         self._settle(row, confirmed(row, reference, at=now))
         kept = self._record(Action(now, self.who, f"resolve {row.delivery_id} as accepted", reason))
         return f"Settled as accepted.{kept}"
@@ -160,18 +158,18 @@ class Operator:
         return ""
 
 
-def _channel(request: WidgetRequest) -> Channel:
-    named = request.params.get("channel", "")
-    if named not in set(Channel):
-        raise WidgetFaultError(f"channel: must be one of {', '.join(Channel)}")
-    return Channel(named)
-
-
 def _reason(request: WidgetRequest) -> str:
     try:
         return checked_reason(request.needed("reason", "say why, for whoever asks; then press again"))
     except ReasonRefusedError as error:
         raise WidgetFaultError(f"reason: {error}") from None
+
+
+def _reference(request: WidgetRequest) -> str:
+    try:
+        return checked_reference(request.needed("reference", "give the provider's id for the message"))
+    except ReferenceRefusedError as error:
+        raise WidgetFaultError(f"reference: {error}") from None
 
 
 def _never(seconds: float) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Final
@@ -12,6 +11,7 @@ import typer
 from functions.adapters.audit import Action
 from functions.adapters.dead_letters import waiting
 from functions.core.delivery import Attention, Delivery, Status
+from functions.core.provider_reference import ReferenceRefusedError, checked_reference
 from functions.core.settlement import confirmed, refuted
 from functions.core.wording import count_of, distance, utc
 from ops.cli.actions import OneRegionOption, ReasonOption, action_as_json, recorded, tell_action
@@ -24,13 +24,13 @@ from ops.deployment import DeploymentError, RegionDeployment
 
 # Rows that only a person or an event can settle are looked at again in a day; nothing is ever put off for a year.
 _EVER: Final = timedelta(days=365)
-_REFERENCE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/+=-]{0,199}")
 
 
 def _reference(text: str | None) -> str | None:
-    if text is not None and not _REFERENCE.fullmatch(text):
-        raise typer.BadParameter("must be the provider's id for the message: letters, digits and . _ : / + = - only")
-    return text
+    try:
+        return None if text is None else checked_reference(text)
+    except ReferenceRefusedError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 def add_commands(app: typer.Typer) -> None:

@@ -11,6 +11,8 @@ from importlib import import_module
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from functions import names
 from functions.adapters.audit import Action, AuditTrail
@@ -158,6 +160,16 @@ def test_a_row_that_changes_while_it_is_redriven_is_left_alone(dashboard: Dashbo
     assert "Nothing was changed. It was no dead letter any more when its turn came." in page.text
     assert f"{STUCK}: accepted" in page.text
     assert [record["how_many"] for record in records(region)] == [0]
+
+
+def test_a_redrive_that_fails_is_on_record_as_none(dashboard: Dashboard, region: Region) -> None:
+    region.put_deliveries(an_exhausted_delivery())
+    story = dashboard.open("story", delivery_id=STUCK)
+    with failing(dynamodb(), "UpdateItem", refused("UpdateItem")):
+        page = dashboard.press(story, "Redrive", reason=REASON)
+    assert "AWS answered UpdateItem with ThrottlingException: look again" in page.text
+    assert [record["how_many"] for record in records(region)] == [0]
+    assert "Redriven" in dashboard.press(story, "Redrive", reason=REASON).text  # nothing had changed
 
 
 def overtake(region: Region) -> None:
@@ -512,6 +524,36 @@ def test_a_row_that_nobody_can_read_is_a_page_too(dashboard: Dashboard, region: 
     (line,) = log_lines(log)
     assert (line["message"], line["error"]) == ("widget.failed", "KeyError")
     assert "canary" not in log.getvalue() + page.html
+
+
+ANYTHING = st.none() | st.integers() | st.text(max_size=30) | st.lists(st.text(max_size=3), max_size=2)
+WORDS = st.sampled_from(
+    ["due", "attention", "story", "dead-letters", "channels", "pause", "resume", "redrive", "email"]
+)
+NAMES = st.sampled_from(
+    ["widget", "action", "channel", "delivery_id", "customer_id", "period", "page", "why", "age", "shown"]
+)
+EVENTS = st.dictionaries(NAMES, WORDS | ANYTHING, max_size=6)
+
+
+def test_whatever_is_sent_both_functions_answer_with_a_page_and_change_nothing(
+    dashboard: Dashboard, region: Region, log: io.StringIO
+) -> None:
+    region.put_deliveries(an_exhausted_delivery(), an_uncertain_delivery(customer_id="c-2"))
+
+    @settings(max_examples=60, deadline=None, derandomize=True, database=None)
+    @given(event=EVENTS, forms=ANYTHING | st.dictionaries(st.sampled_from(["period", "customer_id"]), ANYTHING))
+    def is_answered(event: dict[str, Any], forms: Any) -> None:
+        for function in (WIDGETS_FUNCTION, OPERATE_FUNCTION):
+            module = dashboard.module(function)
+            html = module.handler(event | {"widgetContext": {"forms": {"all": forms}}}, dashboard._context_of(function))
+            assert html.startswith('<section class="dd auto')
+            Page(html)
+
+    is_answered()
+    assert not log.getvalue()
+    assert not records(region)
+    assert gate(region) is GatePosition.OPEN
 
 
 def test_asked_to_describe_itself_a_function_answers_markdown(dashboard: Dashboard) -> None:

@@ -37,9 +37,12 @@ class Dashboard:
         self.pressed += 1
         return self._call(press.endpoint, press.params, forms)
 
+    def module(self, endpoint: str) -> ModuleType:
+        return {WIDGETS_FUNCTION: self.widgets, OPERATE_FUNCTION: self.operate}[endpoint]
+
     def _call(self, endpoint: str, params: Mapping[str, Any], forms: Mapping[str, Any]) -> Page:
         context = self._context_of(endpoint)
-        module = {WIDGETS_FUNCTION: self.widgets, OPERATE_FUNCTION: self.operate}[endpoint]
+        module = self.module(endpoint)
         html = module.handler(dict(params) | {"widgetContext": self._context(forms)}, context)
         self.seen.append(html)
         return Page(html)

@@ -10,11 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from functions import names
-from functions.adapters.widgets.desk import looks_of
+from functions.adapters.widgets.desk import channel_asked_for, looks_of
 from functions.core.answers import on_return
-from functions.core.identity import Channel
 from functions.core.widgets.page import Notice, render
-from functions.core.widgets.request import WidgetFaultError
 from functions.core.wording import count_of, distance
 
 if TYPE_CHECKING:
@@ -32,7 +30,7 @@ LOOKED_AT: Final = 20
 def draw(desk: WidgetDesk, request: WidgetRequest, notice: Notice | None = None) -> str:
     """Draw how many messages there are; of the channel that was asked for, the messages themselves."""
     now = desk.clock()
-    channel = _channel(request)
+    channel = channel_asked_for(request) if "channel" in request.params else None
     counts = {one: queue.counts() for one, queue in desk.dead_letter_queues.items()}
     messages: Sequence[DeadMessage] = ()
     if channel is not None:
@@ -85,12 +83,3 @@ def _message(desk: WidgetDesk, message: DeadMessage, rows: Mapping[str, Delivery
         "sent": distance(message.sent_at, now),
         "if_moved": on_return(row, now),
     }
-
-
-def _channel(request: WidgetRequest) -> Channel | None:
-    named = request.params.get("channel")
-    if named is None:
-        return None
-    if named not in set(Channel):
-        raise WidgetFaultError(f"channel: must be one of {', '.join(Channel)}")
-    return Channel(named)

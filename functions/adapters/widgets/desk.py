@@ -11,7 +11,7 @@ from functions.adapters.audit import AuditTrail
 from functions.adapters.counts import where_raised
 from functions.adapters.telemetry import logger
 from functions.adapters.traffic import DynamoTraffic
-from functions.core.identity import DeliveryId, InvalidIdError
+from functions.core.identity import Channel, DeliveryId, InvalidIdError
 from functions.core.widgets.page import Looks, Notice, Press, render
 from functions.core.widgets.request import WidgetFaultError, WidgetRequest
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from functions.adapters.dead_letter_queue import DeadLetterQueue
     from functions.adapters.region_tables import RegionTables
-    from functions.core.identity import Channel
     from functions.core.ports import Clock
 
 _MISSING: Final = frozenset(
@@ -82,6 +81,14 @@ def delivery_asked_for(request: WidgetRequest, name: str = "delivery_id") -> Del
         raise WidgetFaultError(str(error)) from None
 
 
+def channel_asked_for(request: WidgetRequest) -> Channel:
+    """The channel that a request is about. Raises WidgetFaultError."""
+    named = request.params.get("channel", "")
+    if named not in set(Channel):
+        raise WidgetFaultError(f"channel: must be one of {', '.join(Channel)}")
+    return Channel(named)
+
+
 def answered(request: WidgetRequest, draw: Callable[[WidgetRequest], str], done: Notice | None = None) -> str:
     """Draw a page; where that cannot be done, one that says why and names the way out, never how the code got there.
 
@@ -105,10 +112,10 @@ def answered(request: WidgetRequest, draw: Callable[[WidgetRequest], str], done:
 def aws_fault(error: ClientError | BotoCoreError) -> str:
     """What AWS refused, and the way out. Never AWS's own message, which may quote what it was sent."""
     if isinstance(error, BotoCoreError):
-        return f"AWS did not answer ({type(error).__name__}): press again; if it stays, look into AWS Health."
+        return f"AWS did not answer ({type(error).__name__}): look again; if it stays, look into AWS Health."
     code, operation = error.response["Error"]["Code"], error.operation_name
     if code in _MISSING:
         return f"{operation} found nothing to ask ({code}): the stack is being deployed, or a table or queue is gone."
     if code in _DENIED:
         return f"The function may not do {operation} ({code}): its role is another release's; deploy the stack again."
-    return f"AWS answered {operation} with {code}: press again; if it stays, look into AWS Health."
+    return f"AWS answered {operation} with {code}: look again; if it stays, look into AWS Health."

@@ -99,8 +99,8 @@ def _facts(row: Delivery, now: datetime) -> Iterator[tuple[str, str]]:
         yield "Summary", f"{row.summary.outcome}, {row.summary.recipe.prompt_version}"
     if row.erased_at is not None:
         yield "Erased", f"the customer, {utc(row.erased_at)}"
-    if row.status is Status.DEAD_LETTER:
-        yield "Message", f"in the dead-letter queue, if it was on its last receive; if moved: {on_return(row, now)}"
+    if row.exhausted():
+        yield "Message", f"SQS moved it to the dead-letter queue; if moved back: {on_return(row, now)}"
 
 
 def _held(desk: WidgetDesk, row: Delivery, now: datetime) -> str | None:
