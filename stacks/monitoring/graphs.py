@@ -12,7 +12,7 @@ from constructs import Construct
 
 from stacks.monitoring.guard import Guard, Measure
 
-WIDE, HALF, THIRD, QUARTER = 24, 12, 8, 6  # of the dashboard's 24 columns
+WIDE, HALF, THIRD = 24, 12, 8  # of the dashboard's 24 columns
 _HEADING, _STATUS = 1, 5  # rows
 
 # Which guards have an alarm in this deployment, by alarm id.

@@ -60,7 +60,8 @@ def _schedules(parts: Parts, deployment: Deployment, where: str) -> Iterator[Gra
     )
     lag = metrics.own(names.METRIC_PLANNER_LAG, deployment, statistic="Maximum").with_(label="after its time, s")
     yield Graph("Planner: runs, and how late it finished", [planner_silent], [lag], width=HALF)
-    yield Graph("Reconciler: invocations", [reconciler_silent], width=HALF)
+    mended = metrics.own(names.METRIC_RECOVERED, deployment).with_(label="rows mended, in 5 min")
+    yield Graph("Reconciler: invocations, and what it mended", [reconciler_silent], [mended], width=HALF)
     yield _lost_wakeups("Planner", where, parts.planner.wakeup)
     yield _lost_wakeups("Reconciler", where, parts.recovery.wakeup)
 

@@ -7,7 +7,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from functions import names
 from stacks.deployment import Deployment
 from stacks.monitoring import metrics
-from stacks.monitoring.graphs import HALF, QUARTER, Graph, Numbers, Section
+from stacks.monitoring.graphs import HALF, Graph, Numbers, Section
 from stacks.monitoring.guard import Guard, Urgency
 from stacks.settings import Summary
 
@@ -223,10 +223,12 @@ def _closed(deployment: Deployment, where: str) -> list[Graph | Numbers]:
         metrics.own(names.METRIC_CHANNELS_HALTED, deployment, deployment.region.reconciler.interval_s, "Maximum"),
     )
     return [
-        Graph("Channels halted", [halted], width=QUARTER),
-        Graph("Halted by the brake", [_by(names.METRIC_BRAKED, deployment, _BY_CHANNEL_AND_OUTCOME)], width=QUARTER),
-        Graph("Endpoints disabled", [_by(names.METRIC_ENDPOINTS_DISABLED, deployment)], width=QUARTER),
-        Graph("Addresses suppressed", [_by(names.METRIC_SUPPRESSIONS, deployment)], width=QUARTER),
+        Graph("Channels halted", [halted]),
+        Graph("Halted by the brake", [_by(names.METRIC_BRAKED, deployment, _BY_CHANNEL_AND_OUTCOME)]),
+        Graph("Addresses suppressed", [_by(names.METRIC_SUPPRESSIONS, deployment, _BY_CHANNEL_AND_OUTCOME)]),
+        Graph("People who left", [_by(names.METRIC_OPT_OUTS, deployment, _BY_CHANNEL_AND_OUTCOME)]),
+        Graph("Texts from customers", [_by(names.METRIC_INBOUND_TEXTS, deployment)]),
+        Graph("Endpoints disabled", [_by(names.METRIC_ENDPOINTS_DISABLED, deployment)]),
     ]
 
 
@@ -272,6 +274,7 @@ def _receipts(deployment: Deployment, where: str) -> list[Graph | Numbers]:
             if not channels
             else [Graph("Bounces today, of 100", bounces), Graph("Complaints today, of 100", complaints)]
         ),
+        Graph("Acceptance proved by a receipt", [_by(names.METRIC_CONFIRMED, deployment, _BY_CHANNEL_AND_OUTCOME)]),
         Graph("Accepted, and never heard of again", [unheard]),
     ]
 
