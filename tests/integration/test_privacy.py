@@ -20,6 +20,7 @@ from botocore.exceptions import ClientError, ConnectionClosedError
 import functions as package
 from functions import names
 from functions.adapters.environment import WorkerEnvironment
+from functions.adapters.schedule_rows import endpoint_to_row
 from functions.adapters.wiring import dynamodb, secrets_manager, sqs
 from functions.core.delivery import Delivery, Status
 from functions.core.identity import Channel, Topic
@@ -28,12 +29,14 @@ from functions.core.keyring import KeyRing
 from functions.core.message import DeliveryMessage
 from functions.core.outcome import Dedupe, Guarantee, Outcome, OutcomeClass
 from functions.core.unsubscribe_token import Subscription, write_token
+from functions.core.webhook_endpoint import SigningSecret, WebhookEndpoint
 from functions.worker.worker import Worker
 from ops.in_memory.worker import signed_request
 from ops.local.loopback_server import RESET, Reply
 from tests.fakes.clock import SUNDAY_EVENING
 from tests.fakes.environment import (
     BACKOFF_S,
+    CUSTOMERS,
     KEY_RINGS,
     NUMBER_KEYS,
     REGION,
@@ -271,6 +274,7 @@ ENVIRONMENTS: Final[dict[str, dict[str, str]]] = {
         names.ENV_RECEIPTS_QUEUE_URL: queue_url("receipts"),
         names.ENV_WEBHOOK_SECRET: EVENTS_SECRET,
     },
+    "smoke_endpoint": {},
     "worker": channel_environment(Channel.EMAIL) | {names.ENV_SIGNING_SECRET: JOBS_SECRET},
 }
 
@@ -404,6 +408,19 @@ def post_events(stage: Stage) -> None:
         stage.invoke("receipt_intake", request)
 
 
+def call_the_check(stage: Stage) -> None:
+    endpoint = WebhookEndpoint(secrets=(SigningSecret(SIGNING),))
+    stage.region.put_raw(CUSTOMERS, endpoint_to_row(names.SMOKE_WEBHOOK_CUSTOMER, endpoint))
+    requests = [
+        *(signed_request(body, SIGNING) for body in ("{}", QUOTING, QUOTING * 2000)),
+        signed_request(QUOTING, "whsec_" + "bm9ib2R5" * 4),
+        signed_request(QUOTING, SIGNING, method="GET"),
+        {**signed_request("{}", SIGNING), "headers": {"webhook-id": QUOTING, "webhook-signature": QUOTING}},
+    ]
+    for request in requests:
+        stage.invoke("smoke_endpoint", request)
+
+
 # One for each handler that there is: what it is given that holds a person.
 GIVEN: Final[dict[str, Callable[[Stage], None]]] = {
     "email": send_everything,
@@ -413,6 +430,7 @@ GIVEN: Final[dict[str, Callable[[Stage], None]]] = {
     "receipts": tell_what_became_of_it,
     "reconciler": lambda stage: stage.sweep(),
     "sms": send_everything,
+    "smoke_endpoint": call_the_check,
     "unsubscribe": visit_the_page,
     "webhook": send_everything,
     "worker": push_jobs,
