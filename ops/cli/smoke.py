@@ -36,6 +36,9 @@ def smoke(
     wait: Annotated[
         float, typer.Option("--wait", metavar="MINUTES", min=0, max=60, help="For a provider's events.")
     ] = 5,
+    ring: Annotated[
+        bool, typer.Option("--ring", help="Have the alarm ReceiptsParked ring, too: two mails, and nobody is called.")
+    ] = False,
     clean: Annotated[bool, typer.Option("--clean", help="Only clear away what an interrupted check has left.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Fail, too, where a step could not be proved.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask; for scripts.")] = False,
@@ -60,7 +63,7 @@ def smoke(
         typer.confirm(f"Check {where.data_region}", abort=True, err=True)
     action = Action(now, where.caller, "smoke --clean" if clean else "smoke", "check after a deployment")
     trail(where).record(action)
-    check = _check(workplace, where, wait=wait, quiet=as_json)
+    check = _check(workplace, where, wait=wait, ring=ring, quiet=as_json)
     if clean:
         check.clear()
     else:
@@ -75,7 +78,7 @@ def smoke(
         raise typer.Exit(FAILED)
 
 
-def _check(workplace: Workplace, where: RegionDeployment, *, wait: float, quiet: bool) -> Check:
+def _check(workplace: Workplace, where: RegionDeployment, *, wait: float, ring: bool, quiet: bool) -> Check:
     run = f"{workplace.clock():%Y%m%dT%H%M%SZ}"
     return Check(
         region=where,
@@ -86,6 +89,7 @@ def _check(workplace: Workplace, where: RegionDeployment, *, wait: float, quiet:
         tell=_say_nothing if quiet else _tell,
         patience=timedelta(minutes=wait),
         simulated="AWS_ENDPOINT_URL" in os.environ,
+        ring=ring,
     )
 
 

@@ -179,13 +179,10 @@ def world(
         yield world
 
 
-def deployed(lambdas: FakeLambda, region: Region, clock: Clock) -> Deployed:
-    session = session_in("us-east-1")
-    topic = session.client("sns").create_topic(Name="alarms")["TopicArn"]
-    session.client("sns").subscribe(TopicArn=topic, Protocol="sqs", Endpoint="arn:aws:sqs:us-east-1:123456789012:email")
-    session.client("cloudwatch").put_metric_alarm(
-        AlarmName=ALARM,
-        AlarmActions=[topic],
+def put_alarm(name: str, *actions: str) -> None:
+    session_in("us-east-1").client("cloudwatch").put_metric_alarm(
+        AlarmName=name,
+        AlarmActions=actions,
         ComparisonOperator="GreaterThanOrEqualToThreshold",
         EvaluationPeriods=1,
         MetricName="ApproximateNumberOfMessagesVisible",
@@ -194,6 +191,13 @@ def deployed(lambdas: FakeLambda, region: Region, clock: Clock) -> Deployed:
         Statistic="Maximum",
         Threshold=1,
     )
+
+
+def deployed(lambdas: FakeLambda, region: Region, clock: Clock) -> Deployed:
+    session = session_in("us-east-1")
+    topic = session.client("sns").create_topic(Name="alarms")["TopicArn"]
+    session.client("sns").subscribe(TopicArn=topic, Protocol="sqs", Endpoint="arn:aws:sqs:us-east-1:123456789012:email")
+    put_alarm(ALARM, topic)
     for name in ("planner-wakeup", "reconciler-wakeup"):
         session.client("scheduler").create_schedule(
             Name=name,
@@ -318,6 +322,27 @@ def test_alarms_that_nobody_hears_are_no_alarms(world: World) -> None:
     for one in sns.list_subscriptions()["Subscriptions"]:
         sns.unsubscribe(SubscriptionArn=one["SubscriptionArn"])
     assert "nobody has subscribed to the topic of the output AlarmTopic: set `alarm_email`" in world.smoke().out
+
+
+def test_an_alarm_is_rung_if_asked_and_is_over_by_itself(world: World) -> None:
+    world.lambdas.provider = "http"
+    cloudwatch = session_in("us-east-1").client("cloudwatch")
+    name = ALARM.replace("EmailDeadLetters", "ReceiptsParked")
+    put_alarm(name)
+    seen: list[str] = []
+
+    def evaluate() -> None:
+        seen.append(cloudwatch.describe_alarms(AlarmNames=[name])["MetricAlarms"][0]["StateValue"])
+        cloudwatch.set_alarm_state(AlarmName=name, StateValue="OK", StateReason="below its threshold")
+        world.work()
+
+    evaluate()
+    world.desk.meanwhile = evaluate
+    assert world.verdicts("--ring")["alarm that rings"] == "proved"
+    assert seen[1] == "ALARM"
+    cloudwatch.set_alarm_state(AlarmName=name, StateValue="ALARM", StateReason="for real")
+    world.desk.clock.advance(timedelta(minutes=1))
+    assert world.verdicts("--ring")["alarm that rings"] == "not proved"
 
 
 def test_a_right_that_is_missing_is_named_and_the_rest_goes_on(world: World) -> None:
