@@ -24,7 +24,7 @@ from tests.fakes.clock import SUNDAY_EVENING
 from tests.fakes.environment import ACCOUNT, CONTROL, REGION, queue_url
 from tests.fakes.examples import a_delivery, a_profile, an_activity
 from tests.fakes.lambda_context import FakeLambdaContext
-from tests.integration.faults import failing, refused
+from tests.integration.faults import failing, just_before, refused
 from tests.integration.lambda_poller import LambdaPoller
 from tests.integration.operators_desk import Desk, FakeLambda, RegionAtHand, a_second_region
 from tests.integration.region import Clock, Functions, Region
@@ -198,6 +198,22 @@ def test_what_had_halted_a_channel_is_on_record_where_nobody_says_what_was_mende
             "how_many": None,
         },
     }
+
+
+def test_a_channel_that_is_halted_anew_while_somebody_resumes_it_stays_halted(desk: Desk) -> None:
+    desk.digest(*PAUSE)
+    traffic = DynamoTraffic(desk.us.dynamodb, CONTROL)
+
+    def meanwhile() -> None:
+        traffic.resume(Channel.EMAIL)
+        traffic.halt(Channel.EMAIL, at=SUNDAY_EVENING + timedelta(seconds=1), cause="AccessDenied")
+
+    with just_before(desk.deployment.region("us").dynamodb, "UpdateItem", meanwhile):
+        told = desk.digest(*RESUME, "--yes")
+    assert told.status == 1
+    assert told.err.endswith("digest: email in us has changed meanwhile; nothing was changed\n")
+    assert gate(desk.us).cause == "AccessDenied"
+    assert len(records(desk.us)) == 1
 
 
 def test_an_open_channel_is_not_resumed_and_nobody_is_asked(desk: Desk) -> None:

@@ -186,6 +186,15 @@ def test_what_is_due_and_what_comes_next_is_listed_oldest_first(desk: Desk) -> N
     assert "2026-11-29 22:00:00  Sun 17:00 EST" in shown
 
 
+def test_a_due_schedule_that_makes_no_sense_is_named_and_hides_no_other(desk: Desk) -> None:
+    desk.us.schedule(a_digest_schedule())
+    row = desk.us.customer_row("c-417", "SCHEDULE#digest")
+    desk.us.put_raw(CUSTOMERS, {**row, "customer_id": "c-bad", "local_time": "soon"})
+    shown = desk.digest("due", "--region", "us").out
+    assert shown.startswith("us: SCHEDULE#digest of c-bad makes no sense: import the customer again\n")
+    assert "c-417" in shown
+
+
 def test_a_region_without_schedules_says_how_to_get_some(desk: Desk) -> None:
     assert desk.digest("due", "--region", "eu").out == (
         "eu: no schedule will run; import customers first: digest customers import FILE\n"
