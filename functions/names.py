@@ -227,6 +227,7 @@ MACHINERY_DASHBOARD: Final = "machinery"
 METRIC_PLANNER_RUNS: Final = "PlannerRuns"
 METRIC_PLANNED: Final = "DeliveriesPlanned"
 METRIC_ALREADY_PLANNED: Final = "AlreadyPlanned"
+METRIC_OLDEST_SCHEDULE_AGE: Final = "OldestScheduleAge"  # seconds since the first fell due that a run has left
 METRIC_SCHEDULES_FAILED: Final = "SchedulesFailed"  # that are due and could not be planned
 METRIC_ENQUEUED: Final = "DeliveriesEnqueued"  # for the first time
 METRIC_PLANNER_LAG: Final = "PlannerLag"

@@ -87,11 +87,13 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 
 def _tell(report: PlannerReport, wake_up: WakeUp) -> dict[str, Any]:
     lag_s = (utc_now() - wake_up.scheduled_time).total_seconds()
+    behind_s = 0.0 if report.due_since is None else max((utc_now() - report.due_since).total_seconds(), 0)
     metrics.add_metric(names.METRIC_PLANNER_RUNS, MetricUnit.Count, 1)
     metrics.add_metric(names.METRIC_PLANNED, MetricUnit.Count, report.planned)
     metrics.add_metric(names.METRIC_ALREADY_PLANNED, MetricUnit.Count, report.existing)
     metrics.add_metric(names.METRIC_ENQUEUED, MetricUnit.Count, report.enqueued)
     metrics.add_metric(names.METRIC_SCHEDULES_FAILED, MetricUnit.Count, len(report.failed))
+    metrics.add_metric(names.METRIC_OLDEST_SCHEDULE_AGE, MetricUnit.Seconds, behind_s)
     metrics.add_metric(names.METRIC_SHARDS_HELD, MetricUnit.Count, len(report.held))
     metrics.add_metric(names.METRIC_PLANNER_LAG, MetricUnit.Seconds, max(lag_s, 0))
     metrics.flush_metrics()
@@ -107,6 +109,7 @@ def _tell(report: PlannerReport, wake_up: WakeUp) -> dict[str, Any]:
         "busy": report.busy,
         "unfinished": report.unfinished,
         "held": report.held,
+        "due_since": None if report.due_since is None else to_text(report.due_since),
         "complete": report.complete,
     }
     log = logger.info if report.complete else logger.warning

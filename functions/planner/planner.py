@@ -23,7 +23,8 @@ class PlannerReport:
     """What a wake-up did.
 
     `unfinished` shards go on at the next wake-up; `busy` ones are another planner's; `held` ones wait for a person,
-    because far more is due than usual.
+    because far more is due than usual. `due_since` is when the first of those schedules fell due that it knows to be
+    left.
     """
 
     planned: int = 0
@@ -35,6 +36,12 @@ class PlannerReport:
     busy: list[int] = field(default_factory=list)
     unfinished: list[int] = field(default_factory=list)
     held: list[int] = field(default_factory=list)
+    due_since: datetime | None = None
+
+    def left_due(self, schedules: Sequence[Schedule | UnreadableSchedule]) -> None:
+        """Note schedules that stay due, or that fell due no later than others which do."""
+        times = [one.next_run_at for one in schedules if not isinstance(one, UnreadableSchedule)]
+        self.due_since = min([*times, *([] if self.due_since is None else [self.due_since])], default=None)
 
     @property
     def complete(self) -> bool:
@@ -87,10 +94,12 @@ class Planner:
         for page in self.book.due(shard, until):
             if self.surge_guard is not None and not self.surge_guard.admits(len(page), day=until.date()):
                 report.held.append(shard)
+                report.left_due(page)
                 return
             self._plan_page(page, report)
             if self.clock() >= stop_at:
                 report.unfinished.append(shard)
+                report.left_due(page[-1:])  # pages come oldest first: what is left is due since then at the earliest
                 return
 
     def _plan_page(self, page: Sequence[Schedule | UnreadableSchedule], report: PlannerReport) -> None:
@@ -100,6 +109,7 @@ class Planner:
             if plan is None:
                 # One bad row never blocks a page. It stays due, so it shows as the oldest due row until it is mended.
                 report.failed.append(schedule.customer_id)
+                report.left_due([schedule])
             else:
                 plans.append(plan)
         # A week is opened before its rows are written and again after: whoever closes it in between finds it changed.

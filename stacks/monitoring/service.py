@@ -89,6 +89,16 @@ def _due(deployment: Deployment, where: str) -> list[Graph | Numbers]:
         metrics.own(names.METRIC_NOT_ENQUEUED, deployment, sweep_s),
         periods=3,
     )
+    behind = Guard(
+        "PlanningBehind",
+        "due and not planned for, s",
+        f"Schedules {where} have been due for an hour, and run after run leaves them unplanned: digests will be late.",
+        "wake-ups",
+        Urgency.MORNING,  # once they are that late, the oldest delivery calls
+        metrics.own(names.METRIC_OLDEST_SCHEDULE_AGE, deployment, plan_s, "Maximum"),
+        threshold=3600,
+        periods=3,
+    )
     held = Guard(
         "PlanningHeld",
         "shards held",
@@ -117,6 +127,7 @@ def _due(deployment: Deployment, where: str) -> list[Graph | Numbers]:
     )
     return [
         Graph("Oldest due delivery", [oldest]),
+        Graph("Oldest schedule that a run has left", [behind]),
         Graph("Planned, and taken by no queue", [gap], [not_enqueued]),
         Graph("Planning held by the surge guard", [held]),
         Graph("Schedules that could not be planned", [failed]),
@@ -151,6 +162,23 @@ def _sending(channels: list[str], deployment: Deployment, where: str) -> list[Gr
         Graph("From due to accepted", latency),
         Graph("Attempts by class, in 5 min", [by_class]),
         Graph("Attempts that come again, in 15 min", retries),
+        Graph("Allowance used up, in an hour", _quotas(channels, deployment, where)),
+    ]
+
+
+def _quotas(channels: list[str], deployment: Deployment, where: str) -> list[Guard]:
+    """Customers' own endpoints have no allowance of ours."""
+    return [
+        Guard(
+            f"{channel.capitalize()}Quota",
+            channel,
+            f"The {channel} provider's allowance {where} is used up: the channel is closed, and tried again each hour.",
+            "quota",
+            Urgency.MORNING,
+            metrics.own(names.METRIC_ATTEMPTS, deployment, 3600, channel=channel, outcome="quota"),
+        )
+        for channel in channels
+        if channel != "webhook"
     ]
 
 

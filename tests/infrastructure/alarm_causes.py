@@ -144,6 +144,11 @@ def _more_than_last_week(stage: Stage) -> list[Sample]:
     return stage.plan()
 
 
+def _more_than_last_week_for_an_hour(stage: Stage) -> list[Sample]:
+    stage.clock.advance(timedelta(minutes=61))
+    return _more_than_last_week(stage)
+
+
 def _a_zone_that_does_not_exist(stage: Stage) -> list[Sample]:
     stage.region.schedule(a_digest_schedule("c-1", time_zone="Mars/Olympus"))
     return stage.plan()
@@ -222,6 +227,7 @@ _OLD = a_delivery(
 
 OWN: Final[Mapping[str, Cause]] = {
     "PlannerSilent": Cause(silence, quiet_run),
+    "PlanningBehind": Cause(_more_than_last_week_for_an_hour, quiet_run),
     "PlanningHeld": Cause(_more_than_last_week, quiet_run),
     "SchedulesFailed": Cause(_a_zone_that_does_not_exist, quiet_run),
     "OldestDue": Cause(_sweep_of(_OLD), quiet_sweep),
@@ -231,6 +237,10 @@ OWN: Final[Mapping[str, Cause]] = {
     "ChannelHalted": Cause(_a_halted_channel, quiet_sweep),
     "Uncertain": Cause(_sweep_of(a_delivery(status=Status.UNCERTAIN, attempt=1)), quiet_sweep),
     "LeasesRanOut": Cause(_sweep_of(*_LOST), quiet_sweep),
+    **{
+        f"{channel.capitalize()}Quota": Cause(_answers(channel, OutcomeClass.QUOTA), silence)
+        for channel in (Channel.EMAIL, Channel.SMS)
+    },
     "SecondSends": Cause(_a_second_reference, silence),
     "EmailBounceRate": Cause(_bounces, _few_bounces),
     "EmailComplaintRate": Cause(_complaints, _few_bounces),

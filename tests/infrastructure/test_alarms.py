@@ -29,6 +29,7 @@ from tests.integration.region import Clock, Functions, Region
 UNITS = {
     names.METRIC_OLDEST_DUE_AGE: "Seconds",
     names.METRIC_ENQUEUE_GAP: "Seconds",
+    names.METRIC_OLDEST_SCHEDULE_AGE: "Seconds",
     names.METRIC_BOUNCE_RATE: "Percent",
     names.METRIC_COMPLAINT_RATE: "Percent",
 }

@@ -198,6 +198,17 @@ def test_shards_that_were_not_begun_are_told_too() -> None:
     assert scene.wake_up(shards=(0, 1, 2)).unfinished == [0, 1, 2]
 
 
+def test_since_when_something_has_been_left_due_is_told_until_a_run_leaves_nothing() -> None:
+    scene = Scene(page=1, page_takes=timedelta(minutes=5))
+    an_hour_late = SUNDAY_EVENING - timedelta(hours=1)
+    scene.book.add(a_reminder("c-1", next_run_at=an_hour_late), a_digest_schedule("c-2"))
+    assert scene.wake_up().due_since == an_hour_late  # there was time for the first one only
+    assert scene.wake_up(owner="request-2").due_since == SUNDAY_EVENING
+    assert scene.wake_up(owner="request-3").due_since is None
+    scene.book.add(a_digest_schedule("c-mars", time_zone="Mars/Phobos"))
+    assert scene.wake_up(owner="request-4").due_since == SUNDAY_EVENING
+
+
 def test_weeks_that_were_missed_are_planned_each_with_its_own_rows(scene: Scene) -> None:
     scene.book.add(a_digest_schedule("c-1", next_run_at=SUNDAY_EVENING - 2 * A_WEEK))
     for number in range(3):
@@ -239,7 +250,7 @@ def test_far_more_than_usual_waits_for_a_person_and_is_planned_once_they_agree()
     scene.surge_guard = SurgeGuard(days, SurgeRule(factor=3, floor=2), scene.clock)
     scene.book.add(*(a_digest_schedule(f"c-{number}") for number in range(4)))
     report = scene.wake_up()
-    assert (report.held, report.complete) == ([0], False)
+    assert (report.held, report.due_since, report.complete) == ([0], SUNDAY_EVENING, False)
     assert len({row.delivery_id.customer_id for row in scene.ledger.rows.values()}) == 2
     days.approve(scene.clock() + timedelta(hours=1))
     report = scene.wake_up()
