@@ -81,6 +81,7 @@ class Function(Construct):
                 names.ENV_DATA_REGION: deployment.data_region,
                 names.ENV_SHARDS: str(deployment.region.planner.shards),
                 names.ENV_KEEP_DELIVERIES_DAYS: str(deployment.region.retention.deliveries_days),
+                "PYDANTIC_DISABLE_PLUGINS": "__all__",  # each cold start would look through every package for some
                 "POWERTOOLS_SERVICE_NAME": names.SERVICE,
                 "POWERTOOLS_METRICS_NAMESPACE": names.METRICS_NAMESPACE,
                 "POWERTOOLS_LOG_LEVEL": "INFO",

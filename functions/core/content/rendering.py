@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-
 from functions.core.content.catalogue import Catalogue
 from functions.core.content.language import language_of
 from functions.core.content.safety import one_line
@@ -24,6 +22,8 @@ from functions.core.text_segments import SMS_SEGMENTS, fit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from jinja2 import Environment
 
     from functions.core.content.digest import DigestContext
     from functions.core.content.reminder import ReminderContext
@@ -121,6 +121,9 @@ class Template:
 
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
+    # Imported here, so that the webhooks' function, which has no words of ours, starts without it.
+    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape  # noqa: PLC0415
+
     return Environment(
         loader=PackageLoader("functions.core", "templates"),
         autoescape=select_autoescape(enabled_extensions=("html.j2",), default_for_string=False),
