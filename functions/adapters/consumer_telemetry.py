@@ -39,7 +39,7 @@ class ConsumerTelemetry:
         if row is None or outcome is None:
             self._count(names.METRIC_MESSAGES, disposition.skip_reason or disposition.note)
             logger.info(f"message.{disposition.note}", extra=_about(disposition))
-            self._ended_unsent(disposition)
+            self._not_attempted(disposition)
         else:
             self._attempted(row, outcome, disposition, took_ms)
         if disposition.dead_letter is not None:
@@ -64,7 +64,7 @@ class ConsumerTelemetry:
         """Write the batch's counts."""
         self._counts.flush()
 
-    def _ended_unsent(self, disposition: Disposition) -> None:
+    def _not_attempted(self, disposition: Disposition) -> None:
         if disposition.skip_reason is not None:
             self._count(names.METRIC_NOT_SENT, disposition.skip_reason)
         elif disposition.note is Note.EXPIRED:

@@ -49,11 +49,13 @@ def _schedules(parts: Parts, deployment: Deployment, where: str) -> Iterator[Gra
     )
     reconciler_silent = Guard(
         "ReconcilerSilent",
-        "invocations in an interval",
-        f"The reconciler {where} was not invoked for five of its intervals: what was left behind stays behind.",
+        "sweeps finished in an interval",
+        f"The reconciler {where} has not finished a sweep for five intervals: what was left behind stays behind, "
+        "and what only it can see has no alarm.",
         "wake-ups",
         Urgency.NOW,
-        metrics.invocations(parts.recovery.reconciler.function, region.reconciler.interval_s),
+        # Each sweep says what it mended, if only that it was nothing.
+        metrics.own(names.METRIC_RECOVERED, deployment, region.reconciler.interval_s, "SampleCount"),
         periods=5,
         missing=QUIET_IS_AN_ALARM,
         comparison=LESS_THAN,
@@ -61,7 +63,7 @@ def _schedules(parts: Parts, deployment: Deployment, where: str) -> Iterator[Gra
     lag = metrics.own(names.METRIC_PLANNER_LAG, deployment, statistic="Maximum").with_(label="after its time, s")
     yield Graph("Planner: runs, and how late it finished", [planner_silent], [lag], width=HALF)
     mended = metrics.own(names.METRIC_RECOVERED, deployment).with_(label="rows mended, in 5 min")
-    yield Graph("Reconciler: invocations, and what it mended", [reconciler_silent], [mended], width=HALF)
+    yield Graph("Reconciler: sweeps, and what they mended", [reconciler_silent], [mended], width=HALF)
     yield _lost_wakeups("Planner", where, parts.planner.wakeup)
     yield _lost_wakeups("Reconciler", where, parts.recovery.wakeup)
 

@@ -34,8 +34,8 @@ def oldest_message(queue: sqs.IQueue) -> cloudwatch.Metric:
 # --- functions --------------------------------------------------------------------------------------------------------
 
 
-def invocations(function: lambda_.IFunction, period_s: int = FIVE_MINUTES_S) -> cloudwatch.Metric:
-    return function.metric_invocations(period=Duration.seconds(period_s))
+def invocations(function: lambda_.IFunction) -> cloudwatch.Metric:
+    return function.metric_invocations(period=FIVE_MINUTES)
 
 
 def errors(function: lambda_.IFunction) -> cloudwatch.Metric:

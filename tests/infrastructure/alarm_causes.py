@@ -227,6 +227,7 @@ _OLD = a_delivery(
 
 OWN: Final[Mapping[str, Cause]] = {
     "PlannerSilent": Cause(silence, quiet_run),
+    "ReconcilerSilent": Cause(silence, quiet_sweep),
     "PlanningBehind": Cause(_more_than_last_week_for_an_hour, quiet_run),
     "PlanningHeld": Cause(_more_than_last_week, quiet_run),
     "SchedulesFailed": Cause(_a_zone_that_does_not_exist, quiet_run),
@@ -291,7 +292,6 @@ DOCUMENTED: Final[Mapping[tuple[str, str], Sequence[set[str]]]] = {
     ("AWS/SQS", "ApproximateAgeOfOldestMessage"): [{"QueueName"}],
     ("AWS/Lambda", "Errors"): [{"FunctionName"}],
     ("AWS/Lambda", "Throttles"): [{"FunctionName"}],
-    ("AWS/Lambda", "Invocations"): [{"FunctionName"}],
     ("AWS/Lambda", "RecursiveInvocationsDropped"): [{"FunctionName"}],
     ("AWS/Lambda", "Url5xxCount"): [{"FunctionName"}],
     ("AWS/DynamoDB", "ReadThrottleEvents"): [{"TableName"}, {"TableName", "GlobalSecondaryIndexName"}],
@@ -321,7 +321,7 @@ class Sent:
     namespace: str
     metric: str
     resource: Callable[[Template], Mapping[str, Any]]
-    wrong: float | None
+    wrong: float
     mended: float | None
 
     def while_wrong(self, template: Template) -> list[Sample]:
@@ -369,11 +369,9 @@ def _failed(function: str) -> Callable[[Template], Mapping[str, Any]]:
     return resource
 
 
-def by_function(metric: str, output: str, *, wrong: float | None = 1, mended: float | None = 0) -> Sent:
+def by_function(metric: str, output: str, *, mended: float | None = 0) -> Sent:
     """What Lambda sends of the function that an output names."""
-    return Sent(
-        "AWS/Lambda", metric, lambda template: {"FunctionName": {"Ref": template.referred(output)}}, wrong, mended
-    )
+    return Sent("AWS/Lambda", metric, lambda template: {"FunctionName": {"Ref": template.referred(output)}}, 1, mended)
 
 
 def _throttled(output: str, metric: str, index: str | None = None) -> Sent:
@@ -402,7 +400,6 @@ ON_AWS: Final[Mapping[str, Sent]] = {
         )
         for channel in Channel
     },
-    "ReconcilerSilent": by_function("Invocations", names.OUTPUT_RECONCILER_FUNCTION, wrong=None, mended=1),
     "UnsubscribeFaults": by_function("Url5xxCount", names.OUTPUT_UNSUBSCRIBE_FUNCTION),
     **{
         "ReceiptsParked" if title == "Receipts" else f"{title}DeadLetters": _waiting(_queue(output))

@@ -18,7 +18,7 @@ from tests.infrastructure.templates import Template
 ROOT = Path(__file__).parents[2]
 ALARM = "AWS::CloudWatch::Alarm"
 COMPOSITE = "AWS::CloudWatch::CompositeAlarm"
-HEARTBEATS = {names.METRIC_PLANNER_RUNS, "Invocations"}
+HEARTBEATS = {names.METRIC_PLANNER_RUNS, names.METRIC_RECOVERED}
 
 
 def alarms(template: Template) -> list[Mapping[str, Any]]:
