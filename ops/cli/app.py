@@ -27,6 +27,7 @@ from ops.cli import (
     status,
     suppressions,
     surge,
+    tables,
     uncertain,
     webhooks,
 )
@@ -88,6 +89,7 @@ uncertain.add_commands(app)
 suppressions.add_commands(app)
 app.command("actions")(done.actions)
 surge.add_commands(app)
+tables.add_commands(app)
 webhooks.add_commands(app)
 app.command("cost")(cost.cost)
 app.command("smoke")(smoke.smoke)

@@ -163,6 +163,8 @@ GIVEN: Final = {
     "region": "us",
     "reason": "INC-47",
     "customers": "1000",
+    "which": "deliveries",
+    "source": "restored",
 }
 USAGE: Final = 2  # the exit status of a command that makes no sense
 # What a command must have in one form or the other.
