@@ -39,10 +39,11 @@ def _schedules(parts: Parts, deployment: Deployment, where: str) -> Iterator[Gra
     planner_silent = Guard(
         "PlannerSilent",
         "runs finished in an interval",
-        f"The planner {where} has not finished a run for three of its intervals: nothing that is due gets planned.",
+        f"Runs of the planner {where} have been missing for three intervals: what is due in their shards waits.",
         "wake-ups",
         Urgency.NOW,
         metrics.own(names.METRIC_PLANNER_RUNS, deployment, region.planner.interval_s),
+        threshold=region.planner.parallel,
         periods=3,
         missing=QUIET_IS_AN_ALARM,
         comparison=LESS_THAN,
@@ -345,7 +346,8 @@ def _table(title: str, where: str, table: dynamodb.Table, indexes: Sequence[str]
         "tables",
         Urgency.MORNING,  # clients try again; what gives up comes back by its visibility
         metrics.throttled(table, indexes),
-        periods=3,
+        periods=4,
+        datapoints=3,
     )
     read, written = (metrics.consumed(table, kind).with_(label=f"units, {kind.lower()}") for kind in ("Read", "Write"))
     yield Graph(f"{title}: units in 5 min", [read], [written], width=HALF)

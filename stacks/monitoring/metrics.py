@@ -165,4 +165,9 @@ def consumed(table: dynamodb.Table, kind: str) -> cloudwatch.Metric:
 
 
 def _sum(metrics: Mapping[str, cloudwatch.Metric]) -> str:
+    """Add metrics up, of which most have no data in most periods.
+
+    Where a period's data is late, it looks like zeros for a moment. So whatever stands on this lets one period of
+    several go, as https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/using-metric-math.html advises.
+    """
     return " + ".join(f"FILL({metric_id}, 0)" for metric_id in metrics)

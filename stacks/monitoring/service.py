@@ -232,6 +232,8 @@ def _dead_letter_rates(of_class: str, channels: list[str], deployment: Deploymen
             Urgency.NOW,
             metrics.dead_letter_rate(of_class, channel, deployment),
             threshold=_DEAD_LETTERS_PERCENT,
+            periods=2,
+            datapoints=1,
         )
         for channel in channels
     ]

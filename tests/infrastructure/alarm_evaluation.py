@@ -167,12 +167,10 @@ class Alarm:
             self._datapoint(recorded, last - ago * self.period) for ago in range(1, periods + LOOKS_FURTHER_BACK + 1)
         ]
         # The newest real ones, as many as are asked for; what is missing counts only where there are not enough.
-        missing = found[:periods].count(None)
         real = [value for value in found if value is not None][:periods]
-        filled_in = min(missing, periods - len(real))
         breaching = sum(self._breaches(value) for value in real)
         if self.properties["TreatMissingData"] == "breaching":
-            breaching += filled_in
+            breaching += periods - len(real)
         else:
             assert self.properties["TreatMissingData"] == "notBreaching", self.logical_id
         enough = self.properties.get("DatapointsToAlarm", periods)
@@ -219,7 +217,7 @@ def reckon(expression: str, value_of: Callable[[str], float | None]) -> float | 
     """One period's value of a metric math expression; None where a metric that it needs has none.
 
     What the stacks use of https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/using-metric-math.html: sums,
-    shares, comparisons, FILL and IF.
+    shares, comparisons, FILL and IF. Missing values count as 0 in sums; what is divided by 0 is dropped.
     """
     # IF is no name in Python.
     return _reckon(ast.parse(re.sub(r"\bIF\(", "IF_(", expression), mode="eval").body, value_of)
@@ -242,7 +240,7 @@ def _reckon(node: ast.expr, value_of: Callable[[str], float | None]) -> float | 
             return None if part is None or not whole else part / whole
         case ast.BinOp(left=left, op=op, right=right) | ast.Compare(left=left, ops=[op], comparators=[right]):
             first, second = _reckon(left, value_of), _reckon(right, value_of)
-            return None if first is None or second is None else _OPERATIONS[type(op)](first, second)
+            return None if first is second is None else _OPERATIONS[type(op)](first or 0, second or 0)
         case _:
             raise NotImplementedError(ast.dump(node))
 

@@ -159,7 +159,7 @@ AS_WRITTEN = {"x": 10.0, "0": 0.0, "-": None}  # breaching, not breaching, missi
     ("datapoints", "breaching", "not_breaching"),
     [
         ("0 - x - x", State.OK, State.OK),
-        ("- - - - 0", State.OK, State.OK),
+        ("0 - - - -", State.OK, State.OK),
         ("- - - - -", State.ALARM, State.OK),
         ("0 x x - x", State.ALARM, State.ALARM),
         ("- - x - -", State.ALARM, State.OK),
@@ -211,10 +211,12 @@ def state_on(datapoints: str, *, enough: int, missing: str) -> State:
     ("expression", "value"),
     [
         ("FILL(a, 0) + FILL(none, 0)", 4.0),
-        ("a + none", None),
+        ("a + none", 4.0),
+        ("none + none", None),
         ("IF(a + b >= 7, 100 * a / (a + b), 0)", 400 / 7),
         ("IF(a + b >= 8, 100 * a / (a + b), 0)", 0),
         ("a / (b - 3)", None),
+        ("IF(none, a, b)", None),
     ],
 )
 def test_metric_math(expression: str, value: float | None) -> None:
