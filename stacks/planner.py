@@ -56,7 +56,7 @@ class Planner(Construct):
             interval_minutes=planner.interval_minutes,
             description=f"Plans data region {deployment.data_region} every {planner.interval_minutes} min",
             # More throughput is more schedules with fewer shards each, not more code.
-            event={"shards": list(range(planner.shards))},
+            events=[{"shards": shards} for shards in planner.shares],
         )
 
 

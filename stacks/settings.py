@@ -251,6 +251,12 @@ class Planner(_Entries):
     surge_floor: Annotated[
         int, _whole(1, 100_000_000, "schedules that may run in a day in any case, as in the first week")
     ]
+    parallel: Annotated[int, _whole(1, 100, "wake-ups at once, each with its share of the shards: more plan faster")]
+
+    @property
+    def shares(self) -> list[list[int]]:
+        """The shards of each wake-up: every shard is in exactly one of them."""
+        return [list(range(first, self.shards, self.parallel)) for first in range(self.parallel)]
 
     @property
     def interval_s(self) -> int:
@@ -654,6 +660,9 @@ class Region(_Entries):
         misfits = [
             misfit for name, channel in self.channels.by_name().items() for misfit in _misfits(name, channel, self)
         ]
+        if self.planner.parallel > self.planner.shards:
+            expected = f"must be at most planner.shards, {self.planner.shards} (each wake-up plans one shard or more)"
+            misfits.append(("planner.parallel", self.planner.parallel, expected))
         if self.receipts.webhook_secret is not None and self.channels.email.provider != "http":
             expected = f"must be null (webhooks are sent by provider http; email has {self.channels.email.provider})"
             misfits.append(("receipts.webhook_secret", self.receipts.webhook_secret, expected))

@@ -1,8 +1,8 @@
-"""A schedule that invokes a function, and two queues for the invocations that came to nothing."""
+"""Schedules that invoke a function, and two queues for the invocations that came to nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aws_cdk import Acknowledgment, Aws, Duration, Stack, TimeZone, Validations
@@ -21,7 +21,7 @@ _RETRIES = 2
 
 
 class Wakeup(Construct):
-    """Invokes a function every so many minutes, and hands it the time it was scheduled for.
+    """Invokes a function every so many minutes, once with each event, and hands it the time it was scheduled for.
 
     Work is derived from that time and never from the clock, so a late, repeated or hand-made invocation does the same.
     Scheduler hands over asynchronously, so an invocation can be lost in two places: before Lambda took it
@@ -38,30 +38,50 @@ class Wakeup(Construct):
         function: Function,
         interval_minutes: int,
         description: str,
-        event: Mapping[str, Any] | None = None,
+        events: Sequence[Mapping[str, Any]] = ({},),
     ) -> None:
         super().__init__(scope, construct_id)
         interval = Duration.minutes(interval_minutes)
         self.undelivered = _last_stop(self, "Undelivered", deployment, "Scheduler's own dead-letter queue")
         self.failed = _last_stop(self, "Failed", deployment, "the on-failure destination of asynchronous invocations")
-        self.schedule = scheduler.Schedule(
+        role = self._role(function.function).without_policy_updates()
+        self.schedules = [
+            self._schedule(f"Schedule{number or ''}", function, role, interval_minutes, description, event)
+            for number, event in enumerate(events)
+        ]
+        self._limit_retries_of(function, interval)
+
+    @property
+    def schedule_names(self) -> str:
+        """Names of the schedules, with a comma between them."""
+        return ",".join(schedule.schedule_name for schedule in self.schedules)
+
+    def _schedule(
+        self,
+        construct_id: str,
+        function: Function,
+        role: iam.IRole,
+        interval_minutes: int,
+        description: str,
+        event: Mapping[str, Any],
+    ) -> scheduler.Schedule:
+        return scheduler.Schedule(
             self,
-            "Schedule",
+            construct_id,
             description=description,
             schedule=_every(interval_minutes),
             time_window=scheduler.TimeWindow.off(),
             target=targets.LambdaInvoke(
                 function.function,
-                role=self._role(function.function).without_policy_updates(),
+                role=role,
                 input=scheduler.ScheduleTargetInput.from_object(
-                    {"scheduled_time": scheduler.ContextAttribute.scheduled_time, **(event or {})}
+                    {"scheduled_time": scheduler.ContextAttribute.scheduled_time, **event}
                 ),
                 retry_attempts=_RETRIES,
-                max_event_age=interval,
+                max_event_age=Duration.minutes(interval_minutes),
                 dead_letter_queue=self.undelivered,
             ),
         )
-        self._limit_retries_of(function, interval)
 
     def _role(self, function: lambda_.Function) -> iam.Role:
         """What Scheduler acts as; only for schedules of this account's default group."""

@@ -214,9 +214,11 @@ class RunningRegion:
     # --- functions ----------------------------------------------------------------------------------------------------
 
     def wake(self, schedule_output: str, *, times: int = 1) -> None:
-        """Let EventBridge Scheduler call what a deployed schedule calls, now: once, or several times at once."""
-        deployed = self._scheduler.get_schedule(Name=self.deployment.output(schedule_output))
-        for _ in range(times):
+        """Let EventBridge Scheduler call what deployed schedules call, now: once, or several times at once."""
+        schedules = [
+            self._scheduler.get_schedule(Name=name) for name in self.deployment.output(schedule_output).split(",")
+        ]
+        for deployed in schedules * times:
             self._wake_ups += 1
             self._scheduler.create_schedule(
                 Name=f"local-run-{self._wake_ups}",

@@ -139,8 +139,8 @@ class Check:
 
     def _schedules(self) -> Iterator[tuple[str, str]]:
         for output in (names.OUTPUT_PLANNER_SCHEDULE, names.OUTPUT_RECONCILER_SCHEDULE):
-            name = self.region.output(output)
-            yield name, str(self.region.scheduler.get_schedule(Name=name)["State"])
+            for name in self.region.output(output).split(","):
+                yield name, str(self.region.scheduler.get_schedule(Name=name)["State"])
 
     def _mappings(self) -> Iterator[tuple[str, str]]:
         functions = [*(names.consumer_output(channel) for channel in Channel), names.OUTPUT_RECEIPTS_FUNCTION]

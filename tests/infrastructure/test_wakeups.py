@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from functions import names
-from tests.infrastructure.templates import Template
+from stacks.settings import Target
+from tests.infrastructure.templates import Template, synthesise
 
 FUNCTION_OF = {
     names.OUTPUT_PLANNER_SCHEDULE: names.OUTPUT_PLANNER_FUNCTION,
@@ -22,6 +23,15 @@ def wakeup(request: pytest.FixtureRequest) -> str:
     """Output that names a schedule."""
     output: str = request.param
     return output
+
+
+@pytest.fixture(scope="module")
+def side_by_side(tmp_path_factory: pytest.TempPathFactory) -> Template:
+    """A region whose planner is woken three times at once."""
+    folder = tmp_path_factory.mktemp("parallel")
+    overrides = folder / "overrides.json"
+    overrides.write_text(json.dumps({"regions": {"us": {"planner": {"parallel": 3}}}}), encoding="utf-8")
+    return synthesise(Target.AWS, folder / "cdk.out", overrides=overrides)["us"]
 
 
 def schedule(template: Template, wakeup: str) -> Mapping[str, Any]:
@@ -60,6 +70,20 @@ def test_a_late_invocation_still_works_for_the_time_it_was_scheduled_for(templat
 def test_every_shard_is_planned_by_exactly_one_schedule(template: Template) -> None:
     shards = handed_over(template, names.OUTPUT_PLANNER_SCHEDULE)["shards"]
     assert shards == list(range(int(template.output(names.OUTPUT_SHARDS))))
+
+
+def test_wake_ups_side_by_side_share_the_shards(side_by_side: Template) -> None:
+    (_, names_of) = side_by_side.output(names.OUTPUT_PLANNER_SCHEDULE)["Fn::Join"]
+    schedules = side_by_side.properties("AWS::Scheduler::Schedule")
+    events = [json.loads(schedules[one["Ref"]]["Target"]["Input"]) for one in names_of if one != ","]
+    assert [event["shards"] for event in events] == [[0, 3, 6], [1, 4, 7], [2, 5]]
+    assert {event["scheduled_time"] for event in events} == {"<aws.scheduler.scheduled-time>"}
+
+
+def test_one_of_several_planners_that_is_silent_is_noticed(side_by_side: Template) -> None:
+    alarms = side_by_side.properties("AWS::CloudWatch::Alarm").values()
+    (silent,) = [each for each in alarms if each.get("MetricName") == names.METRIC_PLANNER_RUNS]
+    assert (silent["ComparisonOperator"], silent["Threshold"]) == ("LessThanThreshold", 3)
 
 
 def test_planner_consumers_and_reconciler_count_the_same_shards(template: Template) -> None:

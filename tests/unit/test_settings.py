@@ -67,6 +67,8 @@ SMS = "regions.us.channels.sms"
         ("regions.us.planner.interval_minutes", 7, "is 7; must be one of 1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30, 60"),
         ("regions.us.planner.shards", 0, "is 0; must be from 1 to 100"),
         ("regions.us.planner.shards", True, "is true; must be from 1 to 100"),
+        ("regions.us.planner.parallel", 0, "is 0; must be from 1 to 100"),
+        ("regions.us.planner.parallel", 9, "is 9; must be at most planner.shards, 8"),
         ("regions.us.planner.max_lateness_hours", 168, "must be from 1 to 167"),
         ("regions.us.planner", 5, "must be an object with interval_minutes, shards, max_lateness_hours"),
         ("regions.us.expires_after_hours", 168, "must be from 1 to 167 (nothing is sent later; less than a week"),
