@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -46,15 +47,23 @@ def serving(deployment: Deployment, port: int) -> Iterator[Served]:
         DeploymentError: the port is taken, or may not be used.
     """
     session = Session()
+    with _listening(port) as listening:
+        console = Console(deployment, session)
+        server = make_server(HOST, port, console, threaded=True, request_handler=_Quiet, fd=listening.fileno())
+        answering = Thread(target=server.serve_forever, args=(0.1,), name="console", daemon=True)
+        answering.start()
+        try:
+            yield Served(server, session)
+        finally:
+            server.shutdown()
+            answering.join()
+            server.server_close()
+
+
+def _listening(port: int) -> socket.socket:
     try:
-        server = make_server(HOST, port, Console(deployment, session), threaded=True, request_handler=_Quiet)
-    except (OSError, SystemExit):
-        raise DeploymentError(f"--port: {port} cannot be listened on; name another one, or 0 for any") from None
-    answering = Thread(target=server.serve_forever, args=(0.1,), name="console", daemon=True)
-    answering.start()
-    try:
-        yield Served(server, session)
-    finally:
-        server.shutdown()
-        answering.join()
-        server.server_close()
+        return socket.create_server((HOST, port))
+    except OSError as error:
+        raise DeploymentError(
+            f"--port: {port} cannot be listened on ({error.strerror}); name another one, or 0 for any that is free"
+        ) from None

@@ -232,9 +232,10 @@ def _values(cloudwatch: Any, alarm: Mapping[str, Any], periods: int) -> Iterator
     points = _points(cloudwatch, alarm["Namespace"], alarm["MetricName"], alarm.get("Dimensions"))
     statistic = alarm.get("ExtendedStatistic") or alarm.get("Statistic") or "Average"
     now, period = time.time(), int(alarm["Period"])
+    recent = [point for point in points if point["Timestamp"] > now - periods * period]
     for number in range(periods):
         end = now - number * period
-        found = [point for point in points if end - period < point["Timestamp"] <= end]
+        found = [point for point in recent if end - period < point["Timestamp"] <= end]
         yield cloudwatch._stat_value(cloudwatch._calc_stats(found), statistic, found) if found else None
 
 

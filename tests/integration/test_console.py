@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from http.client import HTTPConnection
 from typing import Any, Literal
 
 import boto3
@@ -19,10 +20,11 @@ from werkzeug.test import Client, TestResponse
 
 from functions import names
 from ops.console.html_tree import Element, parse
+from ops.console.serving import serving
 from ops.console.session import KEY_PARAMETER, TOKEN_FIELD, Session
 from ops.console.site import BOARD_FIELD, LARGEST_FORM, RANGE_FIELD, WIDGET_FIELD, Console
 from ops.console.widget_html import CALL_FIELD
-from ops.deployment import Deployment, RegionDeployment
+from ops.deployment import Deployment, DeploymentError, RegionDeployment
 from tests.integration.region import session_in
 
 NOW = datetime(2026, 11, 30, 3, 12, tzinfo=UTC)
@@ -324,6 +326,23 @@ def test_a_button_may_call_this_stacks_functions_and_no_other(browser: Browser) 
 def test_what_no_page_of_ours_would_send_calls_nothing(browser: Browser, changed: dict[str, str], status: int) -> None:
     assert browser.press(ACTS, **changed).status_code == status
     assert browser.functions.events == []
+
+
+# --- on a port ---
+
+
+def test_it_answers_on_loopback_and_names_a_port_that_is_taken() -> None:
+    with serving(Deployment([]), 0) as served:
+        assert served.server.server_address[0] == "127.0.0.1"
+        taken = pytest.raises(DeploymentError, match=rf"--port: {served.server.port} .* or 0 for any that is free")
+        with taken, serving(Deployment([]), served.server.port):
+            pass
+        port, key = served.server.port, served.session.key
+        assert served.url == f"http://127.0.0.1:{port}/?key={key}"
+        connection = HTTPConnection("127.0.0.1", port)
+        connection.request("GET", "/")
+        assert connection.getresponse().status == 403
+        connection.close()
 
 
 # --- who may look -----------------------------------------------------------------------------------------------------

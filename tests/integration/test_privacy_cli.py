@@ -117,7 +117,9 @@ def commands_of(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str,
         yield from commands_of(one, (*path, name))
 
 
-COMMANDS: Final = dict(commands_of(typer.main.get_command(app)))
+# One serves pages until it is ended, and says no more than their address: see test_console.py.
+SERVING: Final = {"console"}
+COMMANDS: Final = {name: command for name, command in commands_of(typer.main.get_command(app)) if name not in SERVING}
 IMPORTS: Final[dict[str, tuple[Columns, dict[str, str]]]] = {
     "customers import": (
         customers.COLUMNS,
