@@ -242,6 +242,18 @@ def test_a_message_that_somebody_sent_to_the_dead_letter_queue_fails_the_task(co
     assert console.region.count(DEAD) == 2
 
 
+def test_a_custom_destination_takes_it_along_and_it_is_back_with_its_source_this_time(console: Console) -> None:
+    console.region.sqs.send_message(QueueUrl=DEAD, MessageBody=POISON)
+    console.dead(an_exhausted_delivery())
+    console.tasks.start_message_move_task(SourceArn=DEAD_ARN, DestinationArn=ARN)
+    assert console.task()["Status"] == "COMPLETED"
+    while console.poller.poll():
+        console.clock.advance(timedelta(milliseconds=1))
+    assert console.states() == {CUSTOMER: Status.ACCEPTED}
+    assert console.region.count(DEAD) == 1
+    assert console.redrive()["Status"] == "COMPLETED"
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
