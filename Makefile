@@ -21,7 +21,7 @@ SECONDS ?= 600
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test crash-matrix soak measure check format synth lock clean
+.PHONY: help setup demo test crash-matrix soak measure bench-setup check format synth lock clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ soak: setup ## look for trouble for as long as told: make soak SECONDS=600
 measure: setup ## count what the functions ask AWS for, for `digest cost`: ops/costs/measured.json
 	@WRITE_MEASURED=1 $(BIN)/python -m pytest -q tests/integration/test_measured_costs.py
 
+bench-setup: $(VENV)-bench/.installed ## the queues that people would use instead, for python -m bench.alternatives
+	@:
+
 check: setup ## format, lint, types, import contracts
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
@@ -71,9 +74,11 @@ lock: $(VENV)/.installed ## compile requirements/*.in to *.txt; make lock UPGRAD
 		$(if $(UPGRADE),--upgrade) requirements/lambda.in --output-file requirements/lambda.txt
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url \
 		$(if $(UPGRADE),--upgrade) requirements/dev.in --output-file requirements/dev.txt
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url \
+		$(if $(UPGRADE),--upgrade) requirements/bench.in --output-file requirements/bench.txt
 
 clean: ## remove everything that make made
-	rm -rf $(VENV) node_modules build cdk.out out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(VENV)-bench node_modules build cdk.out out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- what setup is made of: a stamp each, newer than the file that decides ---------------------------------------------
@@ -101,3 +106,10 @@ build/.prepared: requirements/lambda.txt stacks/bundling.py $(VENV)/.installed
 	@echo "setup: what the functions need in Lambda, and in the emulator"
 	@$(BIN)/python -m stacks.bundling
 	@mkdir -p $(@D) && touch $@
+
+# Apart from everything else: no one needs it to work on the project, and CI does without.
+$(VENV)-bench/.installed: requirements/bench.txt $(VENV)/.installed
+	@echo "setup: the queues that people would use instead, in $(@D)"
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(@D)
+	@VIRTUAL_ENV=$(CURDIR)/$(@D) $(BIN)/uv pip sync --quiet requirements/bench.txt
+	@touch $@
