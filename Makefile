@@ -16,12 +16,13 @@ CUSTOMERS ?= 1000
 KEEP ?=
 ORDERS ?=
 WEEK ?=
+RATE ?=
 # make soak
 SECONDS ?= 600
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test crash-matrix soak measure bench-setup check format synth lock clean
+.PHONY: help setup demo test crash-matrix soak bench measure bench-setup check format synth lock clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,13 +30,15 @@ help: ## what there is
 	@echo "  make demo CUSTOMERS=5000        more customers"
 	@echo "  make demo KEEP=1                leave it running, and say how to use the command line against it"
 	@echo "  make demo ORDERS=FILE WEEK=1997-W11   a real shop's order log"
+	@echo "  make demo RATE=sms=20           a channel that its provider lets send no faster"
 
 setup: $(VENV)/.installed node_modules/.installed build/.prepared ## install everything below this folder (.venv, node_modules, build)
 	@:
 
 demo: setup ## deploy both regions to an emulator on this machine, send a week, report: out/demo/report.html
 	@$(BIN)/python -m ops.local.demo --customers $(CUSTOMERS) \
-		$(if $(KEEP),--keep) $(if $(ORDERS),--orders '$(ORDERS)') $(if $(WEEK),--week '$(WEEK)')
+		$(if $(KEEP),--keep) $(if $(ORDERS),--orders '$(ORDERS)') $(if $(WEEK),--week '$(WEEK)') \
+		$(if $(RATE),--rate '$(RATE)')
 
 test: setup ## all suites: unit, integration, infrastructure, the proof's share, then end to end
 	@$(BIN)/python -m pytest -n 2 --dist loadfile tests/unit tests/integration tests/infrastructure
@@ -47,6 +50,9 @@ crash-matrix: setup ## die and fail at every call that a process makes, and look
 
 soak: setup ## look for trouble for as long as told: make soak SECONDS=600
 	@$(BIN)/python -m tests.proof.soak --seconds $(SECONDS)
+
+bench: setup ## what planning, sending, waking and starting cost: out/bench/report.html; make bench FULL=1 takes an hour
+	@$(BIN)/python -m bench $(if $(FULL),--full)
 
 measure: setup ## count what the functions ask AWS for, for `digest cost`: ops/costs/measured.json
 	@WRITE_MEASURED=1 $(BIN)/python -m pytest -q tests/integration/test_measured_costs.py

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import platform
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -25,19 +25,24 @@ from bench.sections import FULL, QUICK, SECTIONS
 def main(
     *,
     only: Annotated[list[str] | None, typer.Option(help=f"One of {', '.join(SECTIONS)}; may be repeated.")] = None,
-    full: Annotated[bool, typer.Option(help="More rounds, and up to a million customers: half an hour.")] = False,
+    full: Annotated[bool, typer.Option(help="More rounds, and up to a million customers: an hour.")] = False,
+    orders: Annotated[Path | None, typer.Option(help="A shop's order log: its week is a whole run, too.")] = None,
+    week: Annotated[str | None, typer.Option(help="The week of the order log, such as 1997-W11.")] = None,
     out: Annotated[Path, typer.Option(help="Where the report goes.")] = Path("out/bench"),
 ) -> None:
     """Measure what planning, sending, waking and starting cost, and write a table, a report and a JSON file."""
     unknown = set(only or ()) - SECTIONS.keys()
     if unknown:
         raise typer.BadParameter(f"{', '.join(sorted(unknown))}: known are {', '.join(SECTIONS)}", param_hint="--only")
+    effort = FULL if full else QUICK
+    if orders is not None and week is not None:
+        effort = replace(effort, weeks=[*effort.weeks, ("--orders", str(orders), "--week", week)])
     out.mkdir(parents=True, exist_ok=True)
     console = Console()
     sections = []
     for name in only or SECTIONS:
         console.print(f"measuring: {name}")
-        section = SECTIONS[name](FULL if full else QUICK, out)
+        section = SECTIONS[name](effort, out)
         console.print(_table(section))
         sections.append(section)
     machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"

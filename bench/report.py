@@ -72,5 +72,5 @@ def _curve(plot: Curve) -> Canvas:
     axes.set_ylabel(plot.up)
     axes.spines[["top", "right"]].set_visible(False)
     if len(plot.lines) > 1:
-        axes.legend(frameon=False)
+        axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
     return canvas

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from bench import cold_start, simulation
+from bench import cold_start, simulation, whole_run
 from bench.figures import Aim, Bars, Curve, Figure, Section
 from bench.idle import Idle, idle
 from bench.rounds import cpu_ms, ratios, rounds
@@ -23,10 +23,18 @@ class Effort:
     rounds: int
     growth: Sequence[int]  # customers due at once
     idle: Sequence[int]  # customers of whom nobody is due
+    weeks: Sequence[Sequence[str]]  # arguments of `make demo`
 
 
-QUICK: Final = Effort(rounds=5, growth=(1_000, 10_000, 100_000), idle=(1_000, 10_000))
-FULL: Final = Effort(rounds=9, growth=(1_000, 10_000, 100_000, 1_000_000), idle=(1_000, 10_000, 100_000, 1_000_000))
+QUICK: Final = Effort(
+    rounds=5, growth=(1_000, 10_000, 100_000), idle=(1_000, 10_000), weeks=[("--customers", "500", "--rate", "sms=20")]
+)
+FULL: Final = Effort(
+    rounds=9,
+    growth=(1_000, 10_000, 100_000, 1_000_000),
+    idle=(1_000, 10_000, 100_000, 1_000_000),
+    weeks=[("--customers", "18000", "--rate", "sms=20")],
+)
 
 
 def planner(effort: Effort, _run: Path) -> Section:
@@ -216,6 +224,42 @@ def _largest(handler: str) -> str:
     return ", ".join(f"{package} {100 * each / spent.total():.0f} %" for package, each in spent.most_common(5))
 
 
+def whole(effort: Effort, _run: Path) -> Section:
+    """Send whole weeks on the emulator."""
+    done = [whole_run.run(*arguments) for arguments in effort.weeks]
+    return Section(
+        "Whole weeks on the emulator",
+        "python -m bench.whole_run --customers 18000 --rate sms=20",
+        "Import, planning, sending, what goes wrong on purpose, and the sums at the end, both regions side by side on "
+        "this machine. The emulator is one process that stands in for DynamoDB, SQS, Lambda and Scheduler; its share of "
+        "the CPU is named because AWS takes that part over.",
+        [figure for one in done for figure in _figures_of(one)],
+    )
+
+
+def _figures_of(one: whole_run.WholeRun) -> list[Figure]:
+    name = " ".join(one.arguments).replace("--", "")
+    late = [
+        Figure(
+            f"{name}: from due to accepted, {region} {channel}",
+            "s",
+            [latency["p50"] / 1000],
+            note=f"95 %: {latency['p95'] / 1000:.0f} s, 99 %: {latency['p99'] / 1000:.0f} s",
+        )
+        for region, by_channel in one.latency_ms.items()
+        for channel, latency in by_channel.items()
+    ]
+    return [
+        Figure(
+            f"{name}: wall time", "s", [one.wall_s], note="every sum agrees" if one.agrees else "not every sum agrees"
+        ),
+        Figure(f"{name}: accepted", "each", [one.accepted], note=f"{one.customers:,} customers"),
+        Figure(f"{name}: accepted a second", "each", [one.accepted_a_second]),
+        Figure(f"{name}: the emulator's share of the CPU", "%", [100 * one.emulators_share]),
+        *late,
+    ]
+
+
 SECTIONS: Final[Mapping[str, Callable[[Effort, Path], Section]]] = {
     "planner": planner,
     "consumer": consumer,
@@ -223,4 +267,5 @@ SECTIONS: Final[Mapping[str, Callable[[Effort, Path], Section]]] = {
     "growth": growth,
     "limits": limits,
     "cold_start": starts,
+    "whole": whole,
 }

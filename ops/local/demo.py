@@ -13,9 +13,9 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import FrameType
@@ -25,6 +25,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
 
 from functions import names
+from functions.core.identity import Channel
 from ops.deployment import DeploymentError, RegionDeployment, in_words
 from ops.imports.activity import KEPT_FOR
 from ops.local import cdk
@@ -57,6 +58,7 @@ class Arguments:
     orders: Path | None
     week: str | None
     port: int | None
+    rates: Mapping[Channel, float] = field(default_factory=dict)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -90,16 +92,26 @@ def read_arguments(argv: Sequence[str] | None) -> Arguments:
     parser.add_argument("--orders", type=Path, metavar="FILE", help="a real order log instead of made-up customers")
     parser.add_argument("--week", metavar="YYYY-Www", help="the week of the order log that has just ended")
     parser.add_argument("--port", type=_port, metavar="PORT", help="loopback port of the emulator (any free one)")
+    rate_is = "let a channel send no faster than its provider would allow, in each region; may be repeated"
+    parser.add_argument("--rate", type=_rate, action="append", default=[], metavar="CHANNEL=PER_SECOND", help=rate_is)
     given = parser.parse_args(argv)
     if (given.orders is None) != (given.week is None):
         parser.error("--orders and --week belong together: name the log and the week of it, such as --week 1997-W11")
-    return Arguments(given.customers, given.keep, given.orders, given.week, given.port)
+    return Arguments(given.customers, given.keep, given.orders, given.week, given.port, dict(given.rate))
 
 
 def _count(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 1_000_000:  # noqa: PLR2004 - ends a typing error
         raise argparse.ArgumentTypeError(f"{text!r} must be a whole number from 1 to 1000000")
     return int(text)
+
+
+def _rate(text: str) -> tuple[Channel, float]:
+    channel, _, rate = text.partition("=")
+    try:
+        return Channel(channel), float(rate)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} must be like sms=20: a channel, and sends a second") from None
 
 
 def _port(text: str) -> int:
@@ -127,7 +139,9 @@ class Demo:
             cdk.deployed(
                 OUT,
                 port=self._arguments.port,
-                overrides=write_settings(marketplace, OUT / "settings.json", provider_url=simulator.url),
+                overrides=write_settings(
+                    marketplace, OUT / "settings.json", provider_url=simulator.url, rates=self._arguments.rates
+                ),
                 on_step=self._progress.step,
             ) as deployed,
             pointed_at(deployed.emulator),
@@ -204,7 +218,9 @@ class Demo:
             emulator.function_workers()  # raises when the emulator has ended
 
 
-def write_settings(marketplace: Marketplace, path: Path, *, provider_url: str) -> Path:
+def write_settings(
+    marketplace: Marketplace, path: Path, *, provider_url: str, rates: Mapping[Channel, float] | None = None
+) -> Path:
     """Write the local run's settings with what so many consumers on one small machine need; returns the path.
 
     One region's email goes through the simulated provider at `provider_url`, the other's through SES.
@@ -220,6 +236,8 @@ def write_settings(marketplace: Marketplace, path: Path, *, provider_url: str) -
         region["attention_after_s"] = max(SHORTEST_ATTENTION_S, round(deliveries * ATTENTION_S_PER_DELIVERY))
         for channel in region["channels"].values():
             channel["batch_size"] = BATCHES // max(1, channels)
+        for name, rate in (rates or {}).items():
+            region["channels"][str(name)]["rate_per_second"] = rate
     settings["regions"][REGION_OF_THE_PROVIDER]["channels"]["email"] |= {
         "provider": "http",
         "provider_options": {

@@ -32,6 +32,8 @@ def test_without_arguments_a_thousand_customers_are_made_up() -> None:
         (["--port", "70000"], "'70000' must be a port from 1 to 65535"),
         (["--orders", "orders.txt"], "--orders and --week belong together"),
         (["--week", "1997-W11"], "--orders and --week belong together"),
+        (["--rate", "fax=20"], "'fax=20' must be like sms=20"),
+        (["--rate", "sms=fast"], "'sms=fast' must be like sms=20"),
     ],
 )
 def test_what_does_not_fit_is_named(given: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -52,6 +54,17 @@ def test_a_missing_log_ends_it_with_one_line_before_anything_is_started(
 def test_a_week_that_is_none_ends_it_before_the_log_is_read(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--orders", "nowhere.txt", "--week", "1997-11"]) == 1
     assert capsys.readouterr().err.startswith("--week: '1997-11' is not an ISO week")
+
+
+def test_a_channel_is_slowed_down_in_every_region(tmp_path: Path) -> None:
+    rates = read_arguments(["--rate", "sms=20"]).rates
+    path = write_settings(
+        generate(10, now=NOW), tmp_path / "settings.json", provider_url="http://127.0.0.1:8025", rates=rates
+    )
+    regions = read_cdk_json(ROOT / "cdk.json", path).regions.values()
+    assert [(one.channels.sms.rate_per_second, one.channels.email.rate_per_second) for one in regions] == [
+        (20, 500)
+    ] * 2
 
 
 def test_a_runs_settings_fit_and_leave_each_region_where_it_was(tmp_path: Path) -> None:
