@@ -231,8 +231,8 @@ def whole(effort: Effort, _run: Path) -> Section:
         "Whole weeks on the emulator",
         "python -m bench.whole_run --customers 18000 --rate sms=20",
         "Import, planning, sending, what goes wrong on purpose, and the sums at the end, both regions side by side on "
-        "this machine. The emulator is one process that stands in for DynamoDB, SQS, Lambda and Scheduler; its share of "
-        "the CPU is named because AWS takes that part over.",
+        "this machine. The emulator is one process that stands in for DynamoDB, SQS, Lambda and Scheduler; its share "
+        "of the CPU is named because AWS takes that part over.",
         [figure for one in done for figure in _figures_of(one)],
     )
 
