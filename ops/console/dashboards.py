@@ -73,14 +73,6 @@ class Numbers:
 
 
 @dataclass(frozen=True, slots=True)
-class AlarmList:
-    """An `alarm` widget."""
-
-    title: str
-    arns: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
 class Text:
     """A `text` widget."""
 
@@ -104,7 +96,7 @@ class Custom:
         return self.width > COLUMNS * PIXELS_A_COLUMN // 2
 
 
-Widget: TypeAlias = Graph | Numbers | AlarmList | Text | Custom
+Widget: TypeAlias = Graph | Numbers | Text | Custom
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +121,7 @@ class Dashboard:
 
 
 def read_dashboard(name: str, body: str) -> Dashboard:
-    """A dashboard from its body. Widgets of other types than ours are left out."""
+    """A dashboard from its body, without its lists of alarms: a page shows all of the region's."""
     found = (_widget(number, one) for number, one in enumerate(json.loads(body).get("widgets", [])))
     return Dashboard(name, [one for one in found if one is not None])
 
@@ -140,8 +132,6 @@ def _widget(number: int, widget: Mapping[str, Any]) -> Widget | None:
     match widget.get("type"):
         case "metric":
             return _numbers(title, about) if about.get("view") == "singleValue" else _graph(title, about)
-        case "alarm":
-            return AlarmList(title, about.get("alarms", []))
         case "text":
             return Text(about.get("markdown", ""))
         case "custom":

@@ -40,6 +40,7 @@ class Picture:
     """A graph with its values."""
 
     title: str
+    unit: str
     drawing: Drawing
     trouble: str | None
 
@@ -128,7 +129,7 @@ def _picture(graph: Graph, answer: Answer, window: Window, alarms: Sequence[Alar
         value = threshold.value if alarm is None else alarm.threshold
         if value is not None:
             limits.append(Limit(threshold.label or (alarm.name if alarm else ""), value, threshold.on_the_right))
-    return Picture(graph.title, draw(answer.series, window, limits), answer.trouble)
+    return Picture(graph.title, graph.unit, draw(answer.series, window, limits), answer.trouble)
 
 
 def _figures(region: RegionDeployment, numbers: Numbers, window: Window) -> Figures:

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from werkzeug.wrappers import Request, Response
 
-HOSTS: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
+HOSTS: Final = frozenset({"127.0.0.1", "localhost"})
 KEY_PARAMETER: Final = "key"
 TOKEN_FIELD: Final = "console.token"  # noqa: S105 - the name of a field
 _SECRET_BYTES: Final = 32
@@ -38,7 +38,7 @@ class Session:
 
     def is_meant(self, request: Request) -> bool:
         """Whether the request names this machine, as a browser does that was not led astray."""
-        return (urlsplit(f"//{request.host}").hostname or "") in {host.strip("[]") for host in HOSTS}
+        return urlsplit(f"//{request.host}").hostname in HOSTS
 
     def has_key(self, request: Request) -> bool:
         """Whether whoever asks has been told the address once."""

@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import urlencode
 
@@ -40,6 +41,10 @@ WIDGET_FIELD: Final = "console.widget"
 BOARD_FIELD: Final = "console.board"
 RANGE_FIELD: Final = "console.range"
 LARGEST_FORM: Final = 64 * 1024  # bytes
+_REFUSED: Final[Mapping[int, str]] = {
+    HTTPStatus.NOT_FOUND: "There is no such page.",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "More was typed than the console passes on: say it in fewer words.",
+}
 
 View: TypeAlias = Callable[..., Response]
 
@@ -116,24 +121,31 @@ class Console:
             self._session.admit(request, response)
             return response
         if not self._session.has_key(request):
-            return self._problem("Open the address that `digest console` printed: it holds a key.", 403)
+            return self._problem(
+                "Open the address that `digest console` printed: it holds a key.", HTTPStatus.FORBIDDEN
+            )
         return self._answered(request, nonce)
 
     def _answered(self, request: Request, nonce: str) -> Response:
         try:
             endpoint, arguments = self._urls.bind_to_environ(request.environ).match()
             if request.method == "POST" and not self._session.is_ours(request):
-                return self._problem("This form is of an earlier run of the console: go back and load the page.", 403)
+                return self._problem(
+                    "This form is of an earlier run of the console: go back and load the page.", HTTPStatus.FORBIDDEN
+                )
             return self._views[endpoint](request, nonce, **arguments)
         except (DeploymentError, BadRequestError) as error:
-            return self._problem(str(error), 502 if isinstance(error, DeploymentError) else 400)
+            ours = isinstance(error, BadRequestError)
+            return self._problem(str(error), HTTPStatus.BAD_REQUEST if ours else HTTPStatus.BAD_GATEWAY)
         except (BotoCoreError, ClientError) as error:
-            return self._problem(in_words(error), 502)
+            return self._problem(in_words(error), HTTPStatus.BAD_GATEWAY)
         except HTTPException as error:
-            return self._problem("There is no such page.", error.code or 400)
+            status = error.code or HTTPStatus.BAD_REQUEST
+            return self._problem(_REFUSED.get(status, "This cannot be asked of the console."), status)
 
     def _problem(self, text: str, status: int) -> Response:
-        regions = list(self._deployment.data_regions) if status != 403 else []  # noqa: PLR2004 - who has no key sees nothing
+        # Whoever has no key learns nothing.
+        regions = [] if status == HTTPStatus.FORBIDDEN else list(self._deployment.data_regions)
         return _page(pages.render("problem", text=text, regions=regions), status)
 
     # --- pages --------------------------------------------------------------------------------------------------------

@@ -140,6 +140,7 @@ def test_the_page_is_seen_whole_on_a_phone_and_on_a_wide_screen_in_light_and_dar
 
 def test_a_channel_is_paused_by_keyboard_alone(visitor: Visitor, us: RunningRegion) -> None:
     traffic = DynamoTraffic(us.deployment.dynamodb, us.deployment.control_table)
+    visitor.page.set_viewport_size({"width": 400, "height": 1000})
     visitor.page.keyboard.press("Tab")
     assert visitor.page.locator(":focus").inner_text() == "Skip to what this page says"
     visitor.page.keyboard.press("Enter")
@@ -148,9 +149,12 @@ def test_a_channel_is_paused_by_keyboard_alone(visitor: Visitor, us: RunningRegi
     visitor.page.keyboard.type("INC-47: wrong prices")
     for name in ("Pause: sms", "Yes: Pause: sms"):
         visitor.tab_to(name, channels)
+        if name.startswith("Yes"):
+            visitor.page.screenshot(path=SCREENSHOTS / "pause-400.png", full_page=True)
         visitor.steps += 1
         visitor.page.keyboard.press("Enter")
     visitor.page.get_by_text("sms is paused.").wait_for()
+    visitor.page.screenshot(path=SCREENSHOTS / "paused-400.png", full_page=True)
     try:
         assert traffic.gate(Channel.SMS).position(utc_now()) is GatePosition.HALTED
         assert visitor.steps <= MOST_STEPS

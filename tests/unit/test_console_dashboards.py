@@ -6,7 +6,7 @@ import json
 from datetime import timedelta
 from typing import Any
 
-from ops.console.dashboards import AlarmList, Custom, Graph, Metric, Numbers, Query, Text, Threshold, read_dashboard
+from ops.console.dashboards import Custom, Graph, Metric, Numbers, Query, Text, Threshold, read_dashboard
 
 PLANNED = ["DigestDelivery", "DeliveriesPlanned", "region", "us", "service", "digest-delivery"]
 
@@ -59,12 +59,12 @@ def test_a_custom_widget_has_its_function_its_parameters_and_its_size() -> None:
     assert found == Custom("widget-0", "Due next", "arn:aws:lambda:x", {"widget": "due"}, 720, 200)
 
 
-def test_alarms_and_texts_are_read_and_others_left_out() -> None:
+def test_texts_are_read_and_lists_of_alarms_left_out() -> None:
     widgets = [
         {"type": "alarm", "properties": {"title": "Alarms", "alarms": ["arn:1"]}},
         {"type": "text", "properties": {"markdown": "## What is due"}},
         {"type": "log", "properties": {"query": "SOURCE x"}},
     ]
     dashboard = read_dashboard("d", json.dumps({"widgets": widgets}))
-    assert dashboard.widgets == [AlarmList("Alarms", ["arn:1"]), Text("## What is due")]
+    assert dashboard.widgets == [Text("## What is due")]
     assert dashboard.custom("widget-9") is None
