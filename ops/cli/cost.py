@@ -28,8 +28,9 @@ from ops.costs.reckoning import (
 from ops.deployment import CDK_JSON, DeploymentError
 from stacks.settings import Region, SettingsError, read_cdk_json
 
+STANDING: Final = ("alarm", "dashboard", "metric")  # prices of what is paid by the month, however little is sent
 NOT_IN_IT: Final = (
-    "alarms, dashboards, custom metrics, secrets and the key for texts: a fixed sum a month for each region",
+    "alarms, dashboards, custom metrics, secrets and keys: a fixed sum a month for each region",
     "the customers table's storage, its imports, point-in-time recovery, and what operators read",
     "attempts that fail, deliveries that are skipped, retries and redrives: each is a part of a delivery more",
     "SQS requests of Lambda's pollers while a queue is empty; data sent out of the region to providers",
@@ -81,7 +82,7 @@ def cost(
     for name, settings in _settings(context).items():
         if name in regions:
             prices = PriceTable.of(regions[name])
-            week = a_week(measured, prices, _workload(settings, customers, wanted, function_ms))
+            week = a_week(measured, prices, workload_of(settings, customers, wanted, function_ms))
             week = _with_providers(week, prices, settings, per_email, per_segment)
             compared = [
                 made
@@ -121,7 +122,10 @@ def _settings(context: typer.Context) -> dict[str, Region]:
         raise DeploymentError(f"the settings do not fit:\n{error}") from None
 
 
-def _workload(settings: Region, customers: int, channels: Sequence[Channel], function_ms: float | None) -> Workload:
+def workload_of(
+    settings: Region, customers: int, channels: Sequence[Channel], function_ms: float | None = None
+) -> Workload:
+    """Return what a region as it is set is asked to do in a week."""
     heard = settings.receipt_channels
     return Workload(
         customers=customers,
@@ -217,6 +221,8 @@ def _tell(name: str, prices: PriceTable, week: Week, compared: Sequence[Comparis
         say(f"No price is known here, and so nothing is in the sum, for: {'; '.join(week.unpriced)}")
     for one in compared:
         _tell_comparison(one, work.customers)
+    if standing := [str(price) for name in STANDING if (price := prices.get(name)) is not None]:
+        say(f"Beside it: {', '.join(standing)}")
     say()
 
 
