@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +14,15 @@ from bench import cold_start, simulation, whole_run
 from bench.figures import Aim, Bars, Curve, Figure, Section
 from bench.idle import Idle, idle
 from bench.rounds import cpu_ms, ratios, rounds
+from functions.core.identity import Channel
+from ops.cli.cost import workload_of
 from ops.costs.measurements import Measurements
+from ops.costs.prices import PriceTable
+from ops.costs.reckoning import a_week
+from ops.local.cdk import ROOT
+from stacks.settings import read_cdk_json
 
+SIZES: Final = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 PLANNING, CONSUMING = "bench.planning", "bench.consuming"
 
 
@@ -260,6 +270,64 @@ def _figures_of(one: whole_run.WholeRun) -> list[Figure]:
     ]
 
 
+def alternatives(_effort: Effort, run: Path) -> Section:
+    """Measure what people would use instead, where their servers are installed."""
+    out = run / "alternatives.json"
+    done = subprocess.run([sys.executable, "-m", "bench.alternatives", "--out", str(out)], check=False)
+    text = (
+        "The same job for everybody: plan, claim, compose the email, call a provider that does nothing, settle, retry "
+        "what failed (one in twenty, once). PostgreSQL's and Redis's work is done on this machine, DynamoDB's and "
+        "SQS's is not: where a figure is not comparable, its note says so."
+    )
+    if done.returncode:
+        text = (
+            "Not measured: PostgreSQL, Redis or their clients are missing; `python -m bench.alternatives` says which."
+        )
+        return Section("Against what people would use instead", "python -m bench.alternatives", text, [])
+    told = json.loads(out.read_text(encoding="utf-8"))
+    rows = [
+        Figure(
+            f"{one['name']}: {one['figure']}", one["unit"], [one["min"], one["median"], one["max"]], note=one["note"]
+        )
+        for one in told["rows"]
+    ]
+    workers = [row for row in rows if row.name.endswith(": worker")]
+    return Section(
+        "Against what people would use instead",
+        "make bench-setup && python -m bench.alternatives",
+        text,
+        rows,
+        [Bars("CPU of the worker for each delivery", "ms", workers)],
+    )
+
+
+def cost(_effort: Effort, _run: Path) -> Section:
+    """Reckon what weeks of many sizes cost, in the first region whose prices are known."""
+    settings = next(iter(read_cdk_json(ROOT / "cdk.json").regions.values()))
+    measured, prices = Measurements.load(), PriceTable.of(settings.region)
+    weeks = [
+        a_week(measured, prices, workload_of(settings, customers, (Channel.EMAIL, Channel.SMS))) for customers in SIZES
+    ]
+    return Section(
+        "What a million deliveries cost",
+        "digest cost --customers N --channels email,sms",
+        f"Counted requests and units times dated list prices of {settings.region}, beside the providers: a week of "
+        "digests by email and text. What is left out, and every price with its page and day, says the command.",
+        [
+            Figure(f"{week.workload.customers:,} customers", "$ a million", [week.for_a_million(week.dollars)])
+            for week in weeks
+        ],
+        [
+            Curve(
+                "A million deliveries, by how many customers there are",
+                "customers",
+                "$",
+                {"a million": [(week.workload.customers, week.for_a_million(week.dollars)) for week in weeks]},
+            )
+        ],
+    )
+
+
 SECTIONS: Final[Mapping[str, Callable[[Effort, Path], Section]]] = {
     "planner": planner,
     "consumer": consumer,
@@ -268,4 +336,6 @@ SECTIONS: Final[Mapping[str, Callable[[Effort, Path], Section]]] = {
     "limits": limits,
     "cold_start": starts,
     "whole": whole,
+    "alternatives": alternatives,
+    "cost": cost,
 }
