@@ -24,6 +24,7 @@ BOARDS: Final = {
 }
 _HOUR_S: Final = 3600
 _AT_ONCE: Final = 8
+_NO_DASHBOARD: Final = frozenset({"ResourceNotFound", "DashboardNotFoundError"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +77,21 @@ class RegionPage:
 
 
 def read_board(region: RegionDeployment, board: str) -> Dashboard:
-    """A dashboard as it is deployed."""
+    """A dashboard as it is deployed. Raises DeploymentError where somebody has deleted it."""
     name = region.output(BOARDS[board])
-    return read_dashboard(name, region.cloudwatch.get_dashboard(DashboardName=name)["DashboardBody"])
+    try:
+        body = region.cloudwatch.get_dashboard(DashboardName=name)["DashboardBody"]
+    except ClientError as error:
+        if error.response["Error"]["Code"] in _NO_DASHBOARD:
+            raise DeploymentError(f"there is no dashboard {name} any more: deploy {region.stack_name} again") from None
+        raise
+    return read_dashboard(name, body)
 
 
 def read_page(region: RegionDeployment, board: str, window: Window) -> RegionPage:
     """Read everything that a page shows. What one widget lacks is said in its place."""
     dashboard = read_board(region, board)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        # The clients are made here: boto3 makes them in one thread at a time.
-        _ = region.functions, region.cloudwatch
         shown = [
             pool.submit(show, region, Call(dashboard.name, widget, widget.endpoint, widget.params), window)
             for widget in dashboard.customs

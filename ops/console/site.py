@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from http import HTTPStatus
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import urlencode
 
@@ -80,6 +81,7 @@ class Console:
         self._deployment = deployment
         self._session = session
         self._clock = clock
+        self._making = Lock()
         self._views: Mapping[str, View] = {
             "first": self._first,
             "board": self._board,
@@ -117,7 +119,7 @@ class Console:
         if request.path == "/console.css":
             return self._style(request, nonce)
         if request.method == "GET" and self._session.shows_key(request):
-            response = redirect(request.path, 303)
+            response = redirect(f"/{request.path.lstrip('/')}", 303)
             self._session.admit(request, response)
             return response
         if not self._session.has_key(request):
@@ -203,7 +205,10 @@ class Console:
     def _region(self, region: str, board: str) -> RegionDeployment:
         if region not in self._deployment.data_regions or board not in BOARDS:
             raise NotFound
-        return self._deployment.region(region)
+        found = self._deployment.region(region)
+        with self._making:  # boto3 makes clients in one thread at a time; each request has a thread of its own
+            _ = found.cloudwatch, found.functions
+        return found
 
     def _around(self, region: str, board: str, span: Span, nonce: str) -> dict[str, Any]:
         return {

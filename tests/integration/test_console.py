@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -74,8 +74,8 @@ class FakeLambda:
 
 
 class RegionAtHand(RegionDeployment):
-    def __init__(self, functions: FakeLambda) -> None:
-        super().__init__("us", "us-east-1", outputs=OUTPUTS)
+    def __init__(self, functions: FakeLambda, outputs: Mapping[str, str] = OUTPUTS) -> None:
+        super().__init__("us", "us-east-1", outputs=outputs)
         self._lambda = functions
 
     @property
@@ -275,6 +275,17 @@ def test_a_stack_of_another_release_is_named_with_the_way_out(browser: Browser) 
     assert "npx cdk deploy DigestDelivery-us" in page.text
     assert browser.get("/mars").status_code == 404
     assert browser.get("/us/cellar").status_code == 404
+
+
+def test_a_dashboard_that_was_deleted_is_named_with_the_way_out(browser: Browser) -> None:
+    session = Session()
+    region = RegionAtHand(browser.functions, OUTPUTS | {names.OUTPUT_SERVICE_DASHBOARD: "DigestDelivery-us-gone"})
+    client = Client(Console(Deployment([region]), session))
+    client.get(f"/?{KEY_PARAMETER}={session.key}")
+    assert (
+        "there is no dashboard DigestDelivery-us-gone any more: deploy DigestDelivery-us again"
+        in client.get("/us").text
+    )
 
 
 # --- what buttons do --------------------------------------------------------------------------------------------------
