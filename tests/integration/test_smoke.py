@@ -370,6 +370,24 @@ def test_dead_letters_of_others_are_not_moved_for_it(world: World) -> None:
     assert world.region.delivery(row.delivery_id) == row
 
 
+def test_dead_letters_of_others_that_come_meanwhile_are_not_moved_either(world: World) -> None:
+    world.lambdas.provider = "http"
+    row = an_exhausted_delivery()
+    world.region.put_deliveries(row)
+
+    def die() -> None:
+        world.work()
+        if world.region.count(dead_letter_url(EMAIL)) == 1:
+            world.region.bury(EMAIL, DeliveryMessage.of(row).to_body())
+
+    world.desk.meanwhile = die
+    told = world.smoke()
+    assert told.status == 0, told.out
+    assert "not proved  redrive: others died meanwhile" in told.out
+    assert world.region.delivery(row.delivery_id) == row
+    assert world.region.count(dead_letter_url(EMAIL)) == 1
+
+
 def test_no_bounce_is_asked_for_where_it_might_halt_the_channel(world: World) -> None:
     today = world.desk.clock().date()
     DynamoReceiptTallies(world.region.dynamodb, CONTROL).add(EMAIL, Tally(delivered=20), day=today)
@@ -422,6 +440,31 @@ def test_ctrl_c_clears_away_what_is_there(world: World, nth: int) -> None:
     assert told.status != 0
     assert world.left() == []
     assert all(row.status is Status.ACCEPTED for row in world.region.deliveries().values())
+
+
+def test_a_message_that_does_not_die_is_said_to_be_on_its_way_still(world: World) -> None:
+    world.lambdas.provider = "http"
+    world.desk.meanwhile = lambda: None
+    told = world.smoke()
+    assert told.status == 1
+    assert "failed      dead letters: a message that nobody can work on is not in the dead-letter queue" in told.out
+    assert "its message is on its way still: `digest smoke --region us --clean` later" in told.out
+
+
+def test_ctrl_c_while_a_message_dies_waits_for_it(world: World) -> None:
+    world.lambdas.provider = "http"
+    looks = 0
+
+    def interrupt() -> None:
+        nonlocal looks
+        looks += 1
+        if looks == 1:
+            raise KeyboardInterrupt
+        world.work()
+
+    world.desk.meanwhile = interrupt
+    assert world.smoke().status != 0
+    assert world.region.count(dead_letter_url(EMAIL)) == world.region.count(queue_url(EMAIL)) == 0
 
 
 def test_what_a_killed_run_has_left_is_cleared_away_by_the_next_or_on_its_own(world: World) -> None:
