@@ -15,6 +15,7 @@ from stacks.deployment import Deployment
 
 MINUTE_S = 60
 FIVE_MINUTES_S = 300
+HOUR_S = 3600
 MINUTE = Duration.seconds(MINUTE_S)
 FIVE_MINUTES = Duration.seconds(FIVE_MINUTES_S)
 
@@ -107,6 +108,19 @@ def dead_letter_rate(failure_class: str, channel: str, deployment: Deployment) -
     dead = own(names.METRIC_DEAD_LETTERS, deployment, SHARES_S, channel=channel, outcome=failure_class)
     share_id = f"{channel}_{failure_class}"
     return _share(share_id, {f"{share_id}_dead": dead}, _attempts(("accepted",), channel, deployment))
+
+
+def told_of(channel: str, deployment: Deployment) -> cloudwatch.MathExpression:
+    """Deliveries that are said to have arrived, in percent of those accepted in the same hour; 100 if they are few."""
+    accepted, delivered = f"{channel}_accepted", f"{channel}_delivered"
+    return cloudwatch.MathExpression(
+        expression=f"IF(FILL({accepted}, 0) >= {FEWEST}, 100 * FILL({delivered}, 0) / {accepted}, 100)",
+        using_metrics={
+            accepted: own(names.METRIC_ATTEMPTS, deployment, HOUR_S, channel=channel, outcome="accepted"),
+            delivered: own(names.METRIC_RECEIPTS, deployment, HOUR_S, channel=channel, outcome="delivered"),
+        },
+        period=Duration.seconds(HOUR_S),
+    )
 
 
 def _attempts(outcomes: Sequence[str], channel: str, deployment: Deployment) -> dict[str, cloudwatch.Metric]:

@@ -8,7 +8,7 @@ from functions import names
 from stacks.deployment import Deployment
 from stacks.monitoring import metrics
 from stacks.monitoring.graphs import HALF, Graph, Numbers, Section
-from stacks.monitoring.guard import Guard, Urgency
+from stacks.monitoring.guard import LESS_THAN, Guard, Urgency
 from stacks.settings import Summary
 
 _BY_OUTCOME = "${PROP('Dim.outcome')}"
@@ -16,6 +16,7 @@ _BY_CHANNEL_AND_OUTCOME = "${PROP('Dim.channel')}: ${PROP('Dim.outcome')}"
 _RETRIES_PERCENT = 30
 _DEAD_LETTERS_PERCENT = 5
 _LEASES_IN_A_QUARTER = 3
+_TOLD_OF_PERCENT = 10  # most are told of within minutes; carriers may take days
 
 
 def sections(deployment: Deployment) -> list[Section]:
@@ -267,8 +268,35 @@ def _closed(deployment: Deployment, where: str) -> list[Graph | Numbers]:
 
 def _receipts(deployment: Deployment, where: str) -> list[Graph | Numbers]:
     """What became of messages, and the two rates by which providers judge an account."""
-    settings = deployment.region.receipts
-    channels = deployment.region.receipt_channels
+    unheard = metrics.own_by(names.METRIC_NO_RECEIPT, deployment, "${PROP('Dim.channel')}", statistic="Maximum")
+    told = Graph("What became of messages, in 5 min", [_by(names.METRIC_RECEIPTS, deployment, _BY_CHANNEL_AND_OUTCOME)])
+    return [
+        told,
+        *(_judged(deployment, where) if deployment.region.receipt_channels else []),
+        Graph("Acceptance proved by a receipt", [_by(names.METRIC_CONFIRMED, deployment, _BY_CHANNEL_AND_OUTCOME)]),
+        Graph("Accepted, and never heard of again", [unheard]),
+    ]
+
+
+def _judged(deployment: Deployment, where: str) -> list[Graph]:
+    """Guards of the channels whose provider tells what became of messages."""
+    settings, channels = deployment.region.receipts, deployment.region.receipt_channels
+    silent = [
+        Guard(
+            f"{channel.capitalize()}ReceiptsSilent",
+            f"{channel}, %",
+            f"Of the {channel} deliveries that are accepted {where} hardly one has been told of, in two of three hours: "
+            "events do not arrive, and bounces suppress nobody.",
+            "receipts-silent",
+            Urgency.MORNING,
+            metrics.told_of(channel, deployment),
+            threshold=_TOLD_OF_PERCENT,
+            periods=3,
+            datapoints=2,
+            comparison=LESS_THAN,
+        )
+        for channel in channels
+    ]
     bounces = [
         Guard(
             f"{channel.capitalize()}BounceRate",
@@ -295,17 +323,10 @@ def _receipts(deployment: Deployment, where: str) -> list[Graph | Numbers]:
         )
         for channel in channels
     ]
-    unheard = metrics.own_by(names.METRIC_NO_RECEIPT, deployment, "${PROP('Dim.channel')}", statistic="Maximum")
-    told = Graph("What became of messages, in 5 min", [_by(names.METRIC_RECEIPTS, deployment, _BY_CHANNEL_AND_OUTCOME)])
     return [
-        told,
-        *(
-            []
-            if not channels
-            else [Graph("Bounces today, of 100", bounces), Graph("Complaints today, of 100", complaints)]
-        ),
-        Graph("Acceptance proved by a receipt", [_by(names.METRIC_CONFIRMED, deployment, _BY_CHANNEL_AND_OUTCOME)]),
-        Graph("Accepted, and never heard of again", [unheard]),
+        Graph("Told of, of those accepted in the same hour", silent),
+        Graph("Bounces today, of 100", bounces),
+        Graph("Complaints today, of 100", complaints),
     ]
 
 

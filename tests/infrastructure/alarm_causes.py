@@ -209,6 +209,10 @@ def _few_bounces(stage: Stage) -> list[Sample]:
     return _on_a_day_of(stage, Tally(delivered=100), "Email Delivered")
 
 
+def _accepted_and_told_of(stage: Stage) -> list[Sample]:
+    return [*stage.send(Channel.EMAIL, OutcomeClass.ACCEPTED), *stage.hear("Email Delivered")]
+
+
 def _a_second_reference(stage: Stage) -> list[Sample]:
     return stage.hear("Email Delivered", reference="ses-2")
 
@@ -243,6 +247,7 @@ OWN: Final[Mapping[str, Cause]] = {
         for channel in (Channel.EMAIL, Channel.SMS)
     },
     "SecondSends": Cause(_a_second_reference, silence),
+    "EmailReceiptsSilent": Cause(_answers(Channel.EMAIL, OutcomeClass.ACCEPTED), _accepted_and_told_of, times=60),
     "EmailBounceRate": Cause(_bounces, _few_bounces),
     "EmailComplaintRate": Cause(_complaints, _few_bounces),
     **{
