@@ -285,7 +285,7 @@ def _judged(deployment: Deployment, where: str) -> list[Graph]:
         Guard(
             f"{channel.capitalize()}ReceiptsSilent",
             f"{channel}, %",
-            f"Of the {channel} deliveries that are accepted {where} hardly one has been told of, in two of three hours: "
+            f"Of the {channel} deliveries that are accepted {where} hardly one is told of, in two of three hours: "
             "events do not arrive, and bounces suppress nobody.",
             "receipts-silent",
             Urgency.MORNING,
