@@ -45,14 +45,15 @@ class Run:
     worked: Worked
 
 
-def rows_of(name: str, runs: Iterable[Run], *, server: str | None) -> Iterator[Row]:
+def rows_of(name: str, runs: Iterable[Run], *, note: str, server: str | None) -> Iterator[Row]:
     """Yield a contestant's figures; `server` says what its server's CPU is worth, None where it does no work."""
     by_processes: dict[int, list[Run]] = {}
     for run in runs:
         by_processes.setdefault(run.processes, []).append(run)
     alone = by_processes[1]
-    yield Row.of(name, "planner", MS, [_ms(one.planned.planner_cpu_s, one.planned.deliveries) for one in alone])
-    yield Row.of(name, "worker", MS, [_ms(one.worked.worker_cpu_s, one.worked.deliveries) for one in alone])
+    planner = [_ms(one.planned.planner_cpu_s, one.planned.deliveries) for one in alone]
+    yield Row.of(name, "planner", MS, planner, note)
+    yield Row.of(name, "worker", MS, [_ms(one.worked.worker_cpu_s, one.worked.deliveries) for one in alone], note)
     if server is not None:
         planning = [_ms(one.planned.server_cpu_s, one.planned.deliveries) for one in alone]
         yield Row.of(name, "server, planning", MS, planning, server)
@@ -60,7 +61,7 @@ def rows_of(name: str, runs: Iterable[Run], *, server: str | None) -> Iterator[R
         yield Row.of(name, "server, carrying", MS, carrying, server)
     for processes, several in sorted(by_processes.items()):
         rates = [one.worked.deliveries / one.worked.wall_s for one in several]
-        yield Row.of(name, f"throughput of {processes}", RATE, rates, "all servers on the same cores")
+        yield Row.of(name, f"throughput, {processes} at work", RATE, rates, "with its servers on the same cores")
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,8 @@ class Crash:
     name: str
     killed: Death
     deliveries: int
-    sent_twice: list[int]
-    never_sent: list[int]
+    given_twice: list[int]  # to the provider: one that honours keys answers as it did the first time
+    never_given: list[int]
     left_open: list[int]  # the row says that it is to be sent, and nothing is going to send it
     in_doubt: list[int]  # the row says that nobody knows
 
@@ -84,8 +85,8 @@ class Crash:
             name,
             killed,
             trials[0].deliveries,
-            sent_twice=[sum(1 for times in one.sent.values() if times > 1) for one in trials],
-            never_sent=[one.deliveries - len(one.sent) for one in trials],
+            given_twice=[sum(1 for times in one.sent.values() if times > 1) for one in trials],
+            never_given=[one.deliveries - len(one.sent) for one in trials],
             left_open=[sum(number for state, number in one.states.items() if state in OPEN) for one in trials],
             in_doubt=[one.states.get("uncertain", 0) for one in trials],
         )

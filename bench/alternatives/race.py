@@ -139,7 +139,9 @@ def _last_words(task: Task) -> str:
 
 
 def between(first: Reading, last: Reading) -> Worked:
-    """Return what was done and taken between two readings."""
+    """Return what was done and taken between two readings. Raises ContestantError if that was nothing."""
+    if last.sent == first.sent:
+        raise ContestantError("all was sent before the clocks could be read twice: take more deliveries")
     return Worked(
         last.sent - first.sent,
         last.at - first.at,

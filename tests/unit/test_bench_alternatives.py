@@ -16,7 +16,7 @@ from bench.alternatives import contestants, servers
 from bench.alternatives.crash import Aftermath
 from bench.alternatives.figures import MS, Crash, Row, Run, rows_of
 from bench.alternatives.job import Death, NullProvider, Task, composing, how_many, sends
-from bench.alternatives.race import Planned, Reading, between
+from bench.alternatives.race import ContestantError, Planned, Reading, between
 
 
 class KilledError(Exception):
@@ -96,22 +96,29 @@ def test_figures_are_by_delivery_and_those_of_two_processes_are_not_mixed_in() -
     alone, both = (between(Reading(10.0, 100, 1.0, 0.5), Reading(12.0, 900, 1.0 + cpu_s, 0.9)) for cpu_s in (1.6, 8.0))
     runs = [Run(1, Planned(1000, 0.25, 0.5), alone), Run(2, Planned(1000, 9.0, 9.0), both)]
 
-    figures = {row.figure: round(row.median, 6) for row in rows_of("ours", runs, server="")}
+    figures = {row.figure: round(row.median, 6) for row in rows_of("ours", runs, note="", server="")}
 
     assert figures == {
         "planner": 0.25,
         "worker": 2.0,
         "server, planning": 0.5,
         "server, carrying": 0.5,
-        "throughput of 1": 400.0,
-        "throughput of 2": 400.0,
+        "throughput, 1 at work": 400.0,
+        "throughput, 2 at work": 400.0,
     }
+
+
+def test_a_race_that_was_over_before_it_was_looked_at_is_no_figure() -> None:
+    reading = Reading(10.0, 100, 1.0, 0.5)
+
+    with pytest.raises(ContestantError, match="more deliveries"):
+        between(reading, reading)
 
 
 def test_who_has_no_server_has_no_figure_of_one() -> None:
     runs = [Run(1, Planned(10, 1.0, 0.0), between(Reading(0, 0, 0, 0), Reading(1, 10, 1, 0)))]
 
-    assert not [row for row in rows_of("ours", runs, server=None) if "server" in row.figure]
+    assert not [row for row in rows_of("ours", runs, note="", server=None) if "server" in row.figure]
 
 
 def test_what_a_crash_left_behind_is_told_trial_by_trial() -> None:
@@ -119,7 +126,7 @@ def test_what_a_crash_left_behind_is_told_trial_by_trial() -> None:
     sad = Aftermath(3, Counter({"a": 2, "b": 1}), {"accepted": 1, "queued": 1, "uncertain": 1})
 
     assert Crash.of("ours", Death.AFTER, [quiet, sad]) == Crash(
-        "ours", Death.AFTER, 3, sent_twice=[0, 1], never_sent=[0, 1], left_open=[0, 1], in_doubt=[0, 1]
+        "ours", Death.AFTER, 3, given_twice=[0, 1], never_given=[0, 1], left_open=[0, 1], in_doubt=[0, 1]
     )
 
 
