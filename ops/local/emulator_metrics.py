@@ -24,7 +24,7 @@ from ops.local import embedded_metrics
 from ops.local.alarm_evaluation import Rule, state_of
 from ops.local.metric_math import UnknownMathError, reckon
 
-LOOK_EVERY_S: Final = 5
+LOOK_EVERY_S: Final = 3
 QUEUE_METRICS: Final = {
     "ApproximateNumberOfMessages": "ApproximateNumberOfMessagesVisible",
     "ApproximateNumberOfMessagesNotVisible": "ApproximateNumberOfMessagesNotVisible",
