@@ -64,7 +64,7 @@ class Drawing:
     right_ticks: Sequence[Tick]  # none where everything is drawn against the left axis
     x_ticks: Sequence[Tick]
     right: float  # end of the area within the axes
-    basis: str  # what a point is: `Sum of each 5 min`
+    basis: str  # what a point is: `Sum, each 5 min`
     columns: Sequence[str]
     rows: Sequence[tuple[str, Sequence[str]]]  # time and values of the latest periods
 
@@ -139,16 +139,17 @@ def draw(series: Sequence[Series], window: Window, limits: Sequence[Limit] = ())
         )
         for side in (False, True)
     }
+    times = _Times(window, right)
     return Drawing(
-        [_line(number, one, _Times(window, right), scales[one.on_the_right]) for number, one in enumerate(series)],
-        [Rule(scales[limit.on_the_right].y(limit.value), _limit_in_words(limit)) for limit in limits],
-        scales[False].marks(),
-        scales[True].marks() if right == RIGHT_OF_TWO else [],
-        _Times(window, right).marks(),
-        right,
-        _basis(series),
-        [one.label for one in series],
-        _rows(series),
+        lines=[_line(number, one, times, scales[one.on_the_right]) for number, one in enumerate(series)],
+        rules=[Rule(scales[limit.on_the_right].y(limit.value), _limit_in_words(limit)) for limit in limits],
+        y_ticks=scales[False].marks(),
+        right_ticks=scales[True].marks() if right == RIGHT_OF_TWO else [],
+        x_ticks=times.marks(),
+        right=right,
+        basis=_basis(series),
+        columns=[one.label for one in series],
+        rows=_rows(series),
     )
 
 

@@ -153,21 +153,23 @@ def _read_plain(
     asked = [_as_query(query, f"q{place}", window) for place, (_, query) in enumerate(plain)]
     values, _ = _values(client, asked, window)
     for place, (number, query) in enumerate(plain):
-        if query.visible:
-            for label in values[f"q{place}"] or {query.label: []}:
-                yield number, _series(query, query.label, values[f"q{place}"].get(label, []), window)
+        for series in _lines(query, values[f"q{place}"], window):
+            yield number, series
 
 
 def _read_math(client: CloudWatchClient, queries: Sequence[Query], window: Window) -> Answer:
-    asked = [_as_query(query, query.query_id or f"q{place}", window) for place, query in enumerate(queries)]
-    values, trouble = _values(client, asked, window)
-    series = [
-        _series(query, label or query.label, points, window)
-        for place, query in enumerate(queries)
-        if query.visible
-        for label, points in (values[query.query_id or f"q{place}"] or {query.label: []}).items()
-    ]
-    return Answer(series, trouble)
+    by_id = {query.query_id or f"q{place}": query for place, query in enumerate(queries)}
+    values, trouble = _values(client, [_as_query(query, name, window) for name, query in by_id.items()], window)
+    return Answer([one for name, query in by_id.items() for one in _lines(query, values[name], window)], trouble)
+
+
+def _lines(query: Query, answered: Mapping[str, Sequence[tuple[datetime, float]]], window: Window) -> Iterator[Series]:
+    """What a query stands for in its graph: one line, or several where an expression comes to several."""
+    if not query.visible:
+        return
+    drawn_s = window.period_s(query.period_s)
+    for label, points in (answered or {query.label: []}).items():
+        yield Series(label or query.label, query.statistic, drawn_s, query.period_s, sorted(points), query.on_the_right)
 
 
 def _as_query(query: Query, query_id: str, window: Window) -> MetricDataQueryTypeDef:
@@ -204,8 +206,3 @@ def _values(
             for message in result.get("Messages", []):
                 trouble = message.get("Value")
     return found, trouble
-
-
-def _series(query: Query, label: str, points: Sequence[tuple[datetime, float]], window: Window) -> Series:
-    drawn = window.period_s(query.period_s)
-    return Series(label, query.statistic, drawn, query.period_s, sorted(points), query.on_the_right)

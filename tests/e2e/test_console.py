@@ -39,6 +39,38 @@ MOST_TABS = 120
 PATIENCE_MS = 20_000
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
+# What can be pressed or typed into, and is called nothing.
+UNNAMED = """() => {
+    const name = one => [one.textContent, one.ariaLabel, ...[...(one.labels ?? [])].map(label => label.textContent)];
+    return [...document.querySelectorAll('a[href], button:not([hidden]), summary, select, input:not([type=hidden])')]
+        .filter(one => !name(one).join('').trim())
+        .map(one => one.outerHTML.slice(0, 120));
+}"""
+# Text that stands out from what is behind it by less than it takes to be read.
+LEAST_CONTRAST = 4.5
+FAINT = """least => {
+    const rgb = text => (text.match(/[\\d.]+/g) ?? []).map(Number);
+    const linear = part => part <= 10.3 ? part / 3294.6 : ((part / 255 + 0.055) / 1.055) ** 2.4;
+    const light = ([red, green, blue]) => 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue);
+    const behind = one => {
+        for (let at = one; at; at = at.parentElement) {
+            const colour = rgb(getComputedStyle(at).backgroundColor);
+            if (colour.length === 3 || colour[3] > 0) return colour;
+        }
+        return [255, 255, 255];
+    };
+    const contrast = one => {
+        const style = getComputedStyle(one);
+        const two = [light(rgb(one.ownerSVGElement ? style.fill : style.color)), light(behind(one))];
+        return (Math.max(...two) + 0.05) / (Math.min(...two) + 0.05);
+    };
+    return [...document.querySelectorAll('body *')]
+        .filter(one => [...one.childNodes].some(node => node.nodeType === 3 && node.data.trim()))
+        .filter(one => one.checkVisibility())
+        .filter(one => contrast(one) < least)
+        .map(one => `${contrast(one).toFixed(2)} ${one.outerHTML.slice(0, 120)}`);
+}"""
+
 pytestmark = pytest.mark.skipif(
     CHROMIUM is None, reason="there is no Chromium here; on Debian and Ubuntu: apt install chromium"
 )
@@ -129,11 +161,13 @@ def test_the_page_is_seen_whole_on_a_phone_and_on_a_wide_screen_in_light_and_dar
     page = browser.new_page()
     page.goto(address)
     assert page.get_by_role("heading", level=1).inner_text().startswith("us: ")
+    assert page.evaluate(UNNAMED) == []
     for width in (400, 1600):
         page.set_viewport_size({"width": width, "height": 1000})
         assert page.evaluate("document.documentElement.scrollWidth") == width
         for scheme in SCHEMES:
             page.emulate_media(color_scheme=scheme)
+            assert page.evaluate(FAINT, LEAST_CONTRAST) == []
             page.screenshot(path=SCREENSHOTS / f"service-{width}-{scheme}.png", full_page=True)
     page.close()
 
