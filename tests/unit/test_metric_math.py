@@ -21,9 +21,13 @@ VALUES = {"retried": 3.0, "beside": 57.0, "none": 0.0}
         ("IF(retried > 50, 1, 0)", 0),
         ("IF( none < 1, beside, gone)", 57),
         ("retried <= 3", 1),
-        ("gone + retried", None),
-        ("IF(gone > 1, 1, 0)", None),
+        ("gone + retried", 3),
+        ("IF(gone + retried > 1, 1, 0)", 1),
+        ("gone", None),
+        ("100 * gone", None),
+        ("FILL(gone, 0) + FILL(gone_too, 0)", None),
         ("retried / none", None),
+        ("retried / gone", None),
     ],
 )
 def test_an_expression_comes_to_what_cloudwatch_says(expression: str, value: float | None) -> None:
