@@ -43,7 +43,7 @@ def provider(simulator: ProviderSimulator) -> SimulatedProvider:
 
 @pytest.fixture(scope="session")
 def deployment(simulator: ProviderSimulator) -> Iterator[Deployment]:
-    """The stacks' outputs and settings, and the emulator they run on. Its logs, and the CDK's, stay in out/e2e, by process."""
+    """The stacks' outputs and settings, and the emulator they run on. Logs stay in out/e2e, by process."""
     settings = json.loads(SETTINGS.read_text(encoding="utf-8"))
     settings["regions"]["us"]["channels"]["email"] |= {
         "provider": "http",
