@@ -22,10 +22,8 @@ import typer
 
 from bench import cast
 from bench.alternatives.job import RETRY_AFTER_S, NullProvider, Task, composing
+from bench.alternatives.variables import ACKS_LATE, REDIS, VISIBILITY_S
 
-REDIS: Final = "BENCH_REDIS"
-ACKS_LATE: Final = "BENCH_ACKS_LATE"
-VISIBILITY_S: Final = "BENCH_VISIBILITY_S"  # a task that is not acknowledged by then is delivered again; an hour, unset
 DUE: Final = "due"
 PAGE: Final = 500
 WEEK_S: Final = 7 * 24 * 3600
@@ -71,10 +69,11 @@ def plan(task: Task) -> int:
     return planned
 
 
-def states(task: Task) -> dict[str, int]:
-    """Count the hashes by state."""
+def states(task: Task) -> dict[str, Any]:
+    """Count the hashes by state, and the tasks that are in the queue or in a worker's hand."""
     store = _store()
-    return dict(Counter(store.hget(one, "status").decode() for one in task.delivery_ids))
+    rows = Counter(store.hget(one, "status").decode() for one in task.delivery_ids)
+    return {"rows": rows, "waiting": store.llen("celery") + store.hlen("unacked")}
 
 
 def _send(self: Any, delivery_id: str) -> None:  # noqa: ANN401 - of a package without types here

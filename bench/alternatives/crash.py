@@ -10,15 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from bench.alternatives.contestants import LEASE_S, Contestant, Stand
+from bench.alternatives.contestants import Contestant, Stand
 from bench.alternatives.job import Task, how_many, sends
 from bench.alternatives.race import ContestantError, plan, step, workers
 
 OPEN: Final = frozenset({"planned", "queued", "sending", "retryable"})
-# Whatever is to come back has come back when nothing has moved for two leases.
-QUIET_S: Final = 2 * LEASE_S + 2
-_LOOK_S: Final = 1.0
+_LOOK_S: Final = 3.0  # a look starts processes
 _DIES_WITHIN_S: Final = 60.0
+_RESTS_WITHIN_S: Final = 180.0
 
 
 @dataclass(frozen=True)
@@ -49,13 +48,18 @@ def _await_death(doomed: subprocess.Popen[bytes]) -> None:
 
 
 def _at_rest(stand: Stand, task: Task) -> Mapping[str, int]:
-    sent, moved_at = how_many(task), time.monotonic()
-    while True:
+    """Wait until every row is at its end; or nothing is sent any more, and nothing is left that could be."""
+    if stand.states is None:
+        raise ContestantError("nobody can say what became of the rows")
+    began, sent_before = time.monotonic(), -1
+    while time.monotonic() - began < _RESTS_WITHIN_S:
         time.sleep(_LOOK_S)
-        if (now_sent := how_many(task)) > sent:
-            sent, moved_at = now_sent, time.monotonic()
         if stand.reconcile is not None:
             step(stand.reconcile, stand, task)
-        states: dict[str, int] = json.loads(step(stand.states or [], stand, task).splitlines()[-1])
-        if not OPEN & states.keys() or time.monotonic() - moved_at > QUIET_S:
-            return states
+        told = json.loads(step(stand.states, stand, task).splitlines()[-1])
+        rows: dict[str, int] = told["rows"]
+        sent = how_many(task)
+        if not OPEN & rows.keys() or (told["waiting"] == 0 and sent == sent_before):
+            return rows
+        sent_before = sent
+    raise ContestantError(f"after {_RESTS_WITHIN_S:.0f} s something is still waiting for a worker")

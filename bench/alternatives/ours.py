@@ -20,11 +20,13 @@ import typer
 
 from bench import cast
 from bench.alternatives.job import NullProvider, Task
+from bench.alternatives.variables import KNOWS_KEYS, LEASE_S, VISIBILITY_S
 from bench.contest import CONTROL, CUSTOMERS, DELIVERIES, EMAIL_QUEUE, KEYS
 from bench.endpoint import KEYS as KEY_RING
 from bench.recording import Invocation
 from functions import names
 from functions.adapters.channel_consumer import ChannelConsumer
+from functions.adapters.environment import CommonEnvironment
 from functions.adapters.items import to_item
 from functions.adapters.schedule_rows import activity_to_row, profile_to_row, schedule_to_row
 from functions.adapters.wiring import dynamodb, ledger, sqs
@@ -39,9 +41,6 @@ from tests.integration.region import make_table
 if TYPE_CHECKING:
     from mypy_boto3_sqs.type_defs import MessageTypeDef
 
-LEASE_S: Final = "BENCH_LEASE_S"  # what an invocation has left when it begins
-VISIBILITY_S: Final = "BENCH_VISIBILITY_S"
-KNOWS_KEYS: Final = "BENCH_KNOWS_KEYS"  # "1": the provider honours idempotency keys
 SHARDS: Final = 4
 BATCH: Final = 10
 WRITES: Final = 25  # that BatchWriteItem takes
@@ -168,11 +167,16 @@ def reconcile() -> None:
 
 @app.command()
 def states() -> None:
-    """Count the rows by state."""
-    from functions.adapters.environment import CommonEnvironment  # noqa: PLC0415 - for this step alone
+    """Count the rows by state, and the messages that are in the queue or in flight."""
+    read = ledger(CommonEnvironment.load()).read(Task.from_environment().delivery_ids)
+    rows = Counter(str(row.status) for row in read.values())
+    print(json.dumps({"rows": rows, "waiting": _in_queue()}))  # noqa: T201 - read by `crash`
 
-    rows = ledger(CommonEnvironment.load()).read(Task.from_environment().delivery_ids)
-    print(json.dumps(Counter(str(row.status) for row in rows.values())))  # noqa: T201 - read by `crash`
+
+def _in_queue() -> int:
+    wanted: Any = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
+    held = sqs().get_queue_attributes(QueueUrl=os.environ[names.ENV_QUEUE_URL], AttributeNames=wanted)["Attributes"]
+    return sum(int(held[name]) for name in wanted)
 
 
 def _consumer() -> ChannelConsumer:

@@ -24,10 +24,8 @@ from pgqueuer import AsyncpgDriver, AsyncpgPoolDriver, Job, Queries, QueueManage
 
 from bench import cast
 from bench.alternatives.job import RETRY_AFTER_S, NullProvider, Task, composing
+from bench.alternatives.variables import CLAIMS, DSN, HEARTBEAT_S
 
-DSN: Final = "BENCH_DSN"
-HEARTBEAT_S: Final = "BENCH_HEARTBEAT_S"  # a job whose worker has been silent for so long is picked again
-CLAIMS: Final = "BENCH_CLAIMS"  # "1": the row is claimed before the send
 ENTRYPOINT: Final = "send"
 PAGE: Final = 500
 CONNECTIONS: Final = 5
@@ -99,12 +97,13 @@ async def plan(task: Task) -> int:
     return planned
 
 
-async def states() -> dict[str, int]:
-    """Count the rows by state."""
+async def states() -> dict[str, Any]:
+    """Count the rows by state, and the jobs."""
     connection = await asyncpg.connect(os.environ[DSN])
     rows = await connection.fetch("SELECT status, count(*) AS rows FROM deliveries GROUP BY status")
+    waiting = await connection.fetchval("SELECT count(*) FROM pgqueuer")
     await connection.close()
-    return {row["status"]: row["rows"] for row in rows}
+    return {"rows": {row["status"]: row["rows"] for row in rows}, "waiting": waiting}
 
 
 async def work(task: Task) -> None:

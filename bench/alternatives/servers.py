@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 import shutil
 import socket
 import subprocess
@@ -99,13 +98,10 @@ def _hand_over(folder: Path) -> None:
 
 def _as_its_user(command: Sequence[Path | str]) -> None:
     # Its output goes to a file: the server would keep a pipe open, and whoever reads it waiting.
-    root = os.getuid() == 0
-    user = "postgres" if root else pwd.getpwuid(os.getuid()).pw_name
+    user = "postgres" if os.getuid() == 0 else None
     log = Path(command[command.index("-D") + 1]).parent / "pg_ctl.log"
     with log.open("ab") as out:
-        done = subprocess.run(
-            [str(part) for part in command], user=user if root else None, stdout=out, stderr=out, check=False, cwd="/"
-        )
+        done = subprocess.run([str(part) for part in command], user=user, stdout=out, stderr=out, check=False, cwd="/")
     if done.returncode:
         raise ServerError(f"{Path(command[0]).name} ended with {done.returncode}:\n{log.read_text()}")
 
