@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from functions.core.ports import Clock
+from tests.fakes.environment import ACCOUNT, REGION
 
 
 class FakeLambdaContext(LambdaContext):
@@ -18,6 +19,7 @@ class FakeLambdaContext(LambdaContext):
         self._clock = clock
         self._aws_request_id = request_id
         self._function_name = "consumer"
+        self._invoked_function_arn = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:consumer"
         self.deadline: datetime = clock() + timeout
 
     def get_remaining_time_in_millis(self) -> int:  # type: ignore[override] # a static method in the stub, by mistake

@@ -57,6 +57,7 @@ from tests.fakes.examples import (
     a_profile,
     a_reminder,
     an_activity,
+    an_exhausted_delivery,
 )
 from tests.fakes.lambda_context import FakeLambdaContext
 from tests.fakes.providers import FakeProvider
@@ -275,6 +276,8 @@ ENVIRONMENTS: Final[dict[str, dict[str, str]]] = {
         names.ENV_WEBHOOK_SECRET: EVENTS_SECRET,
     },
     "smoke_endpoint": {},
+    "widgets": {},
+    "operate": {},
     "worker": channel_environment(Channel.EMAIL) | {names.ENV_SIGNING_SECRET: JOBS_SECRET},
 }
 
@@ -421,10 +424,40 @@ def call_the_check(stage: Stage) -> None:
         stage.invoke("smoke_endpoint", request)
 
 
+def look_at(stage: Stage) -> None:
+    stage.watch.allowed_in_answers = frozenset({"america/new_york"})  # a schedule's zone is what an operator looks at
+    stage.region.put_deliveries(an_exhausted_delivery(), *all_four()[1:])
+    stage.put("email-dead-letters", QUOTING)
+    stage.watch.not_ours = (*stage.watch.not_ours, "email-dead-letters")
+    row = str(a_delivery().delivery_id)
+    looks: list[dict[str, Any]] = [
+        *({"widget": widget} for widget in (names.WIDGET_DUE, names.WIDGET_ATTENTION, names.WIDGET_CHANNELS)),
+        {"widget": names.WIDGET_STORY, "delivery_id": row},
+        {"widget": names.WIDGET_STORY, "customer_id": CUSTOMER},
+        {"widget": names.WIDGET_DEAD_LETTERS, "channel": "email"},
+        {"widget": QUOTING},
+    ]
+    for look in looks:
+        stage.invoke("widgets", {**look, QUOTING: QUOTING, "widgetContext": {"theme": QUOTING}})
+
+
+def press(stage: Stage) -> None:
+    typed = "somebody.else@example.org"  # stays in its field, for who typed it, and goes nowhere else
+    stage.watch.secret.append(typed)
+    stage.watch.allowed_in_answers = frozenset({"america/new_york", typed})
+    stage.region.put_deliveries(an_exhausted_delivery())
+    row = str(a_delivery().delivery_id)
+    for action in ("pause", "resume", "redrive", "confirm", "refute", QUOTING):
+        about = {"action": action, "channel": "email", "delivery_id": row, "seen": QUOTING}
+        for reason in ("INC-47", typed):
+            stage.invoke("operate", {**about, "widgetContext": {"forms": {"all": {"reason": reason}}}})
+
+
 # One for each handler that there is: what it is given that holds a person.
 GIVEN: Final[dict[str, Callable[[Stage], None]]] = {
     "email": send_everything,
     "inbound": text_back,
+    "operate": press,
     "planner": lambda stage: stage.plan(),
     "receipt_intake": post_events,
     "receipts": tell_what_became_of_it,
@@ -433,6 +466,7 @@ GIVEN: Final[dict[str, Callable[[Stage], None]]] = {
     "smoke_endpoint": call_the_check,
     "unsubscribe": visit_the_page,
     "webhook": send_everything,
+    "widgets": look_at,
     "worker": push_jobs,
 }
 HANDLERS: Final = sorted(file.parent.name for file in Path(package.__path__[0]).glob("*/handler.py"))

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
-from aws_lambda_powertools import Metrics
-from aws_lambda_powertools.metrics import MetricUnit
+from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
 from ops.local.embedded_metrics import Datum, read
 
 
 def logged(capsys: pytest.CaptureFixture[str]) -> str:
-    metrics = Metrics(namespace="DigestDelivery", service="digest-delivery")
+    metrics = EphemeralMetrics(namespace="DigestDelivery", service="digest-delivery")
     metrics.add_dimension("channel", "email")
     metrics.add_metric("Attempts", MetricUnit.Count, 1)
     metrics.add_metric("Attempts", MetricUnit.Count, 1)
