@@ -69,6 +69,17 @@ class DynamoLedger:
         """Move a row on, if it is still at the attempt that was read and its state may become the new one."""
         return self._update(before, after)
 
+    def took_effect(self, before: Delivery, after: Delivery) -> bool:
+        """Whether a write that was refused had been done: its answer was lost, and the SDK asked again.
+
+        Seen by all that it changed being there, its time to the millisecond.
+        """
+        found = self.read([str(before.delivery_id)]).get(str(before.delivery_id))
+        if found is None:
+            return False
+        old, new, held = (to_row(one, shards=self._shards) for one in (before, after, found))
+        return all(held[name] == value for name, value in new.items() if value != old[name])
+
     def mark_enqueued(self, deliveries: Sequence[Delivery], at: datetime) -> None:
         """Move rows from `planned` to `queued`, a hundred in a transaction.
 

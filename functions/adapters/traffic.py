@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -30,8 +31,7 @@ class DynamoTraffic:
 
     def gate(self, channel: Channel) -> Gate:
         """Read a channel's gate; a channel that nobody has touched is open."""
-        answer = self._client.get_item(TableName=self._table, Key=_key(channel), ConsistentRead=True)
-        held = from_item(answer.get("Item", {}))
+        held = self._read(channel)
         self._seen[channel] = held.get("slot_clock", 0)
         return Gate(_instant(held, "halted_at"), _instant(held, "closed_until"), held.get("cause"))
 
@@ -47,17 +47,18 @@ class DynamoTraffic:
 
     def halt(self, channel: Channel, *, at: datetime, cause: str) -> bool:
         """Halt a channel; False if it was halted already, whose cause then stays."""
-        return self._update(
+        return self._turn(
             channel,
-            UpdateExpression="SET halted_at = :at, cause = :cause REMOVE closed_until",
-            ConditionExpression="attribute_not_exists(halted_at)",
-            ExpressionAttributeValues={":at": {"S": to_text(at)}, ":cause": {"S": cause}},
+            "SET halted_at = :at, cause = :cause, turned_by = :turn REMOVE closed_until",
+            condition="attribute_not_exists(halted_at)",
+            values={":at": {"S": to_text(at)}, ":cause": {"S": cause}},
         )
 
     def resume(self, channel: Channel, *, seen: Gate | None = None) -> bool:
         """Open a channel's gate, whatever closed it; or only if it still is as it was `seen`."""
-        condition: dict[str, Any] = {} if seen is None else _still(seen)
-        return self._update(channel, UpdateExpression="REMOVE halted_at, closed_until, cause", **condition)
+        condition, values = (None, {}) if seen is None else _still(seen)
+        update = "SET turned_by = :turn REMOVE halted_at, closed_until, cause"
+        return self._turn(channel, update, condition=condition, values=values)
 
     def reserve(
         self, channel: Channel, count: int, *, interval: timedelta, now: datetime, not_after: datetime
@@ -87,6 +88,18 @@ class DynamoTraffic:
         with suppress(ClientError, BotoCoreError):
             self._move(channel, end - count * _micros(interval), seen=end)
 
+    def _turn(self, channel: Channel, update: str, *, condition: str | None, values: dict[str, Any]) -> bool:
+        """Halt or open a gate; False if its condition does not hold.
+
+        Where the answer is lost the SDK asks again, and finds the condition gone by what it has just done. So each turn
+        leaves a mark that it knows itself by.
+        """
+        turn = uuid4().hex
+        still = {} if condition is None else {"ConditionExpression": condition}
+        values = {**values, ":turn": {"S": turn}}
+        done = self._update(channel, UpdateExpression=update, ExpressionAttributeValues=values, **still)
+        return done or self._read(channel).get("turned_by") == turn
+
     def _move(self, channel: Channel, clock: int, *, seen: int) -> bool:
         moved = self._update(
             channel,
@@ -98,6 +111,10 @@ class DynamoTraffic:
             self._seen[channel] = clock
         return moved
 
+    def _read(self, channel: Channel) -> dict[str, Any]:
+        answer = self._client.get_item(TableName=self._table, Key=_key(channel), ConsistentRead=True)
+        return from_item(answer.get("Item", {}))
+
     def _update(self, channel: Channel, **expression: Any) -> bool:  # noqa: ANN401 - update_item's arguments
         return updated(self._client, TableName=self._table, Key=_key(channel), **expression)
 
@@ -106,15 +123,12 @@ def _key(channel: Channel) -> Any:  # noqa: ANN401 - a key, as every operation t
     return {names.CONTROL_KEY: {"S": f"channel#{channel}"}}
 
 
-def _still(gate: Gate) -> dict[str, Any]:
-    """The condition that a gate still is this one: halted then, or closed until then, and by nobody else since."""
+def _still(gate: Gate) -> tuple[str, dict[str, Any]]:
+    """That a gate is still this one, halted then or closed until then, as a condition and its values."""
     held = {"halted_at": gate.halted_at, "closed_until": gate.closed_until}
     values = {f":{name}": {"S": to_text(at)} for name, at in held.items() if at is not None}
     parts = [f"attribute_not_exists({name})" if at is None else f"{name} = :{name}" for name, at in held.items()]
-    return {
-        "ConditionExpression": " AND ".join(parts),
-        **({"ExpressionAttributeValues": values} if values else {}),
-    }
+    return " AND ".join(parts), values
 
 
 def _instant(held: dict[str, Any], name: str) -> datetime | None:

@@ -112,6 +112,10 @@ class Ledger(Protocol):
         """
         ...
 
+    def took_effect(self, before: Delivery, after: Delivery) -> bool:
+        """Whether a write that was refused had been done: its answer was lost, and the SDK asked again."""
+        ...
+
     def mark_enqueued(self, deliveries: Sequence[Delivery], at: datetime) -> None:
         """Move `planned` rows to `queued`; rows that have moved on already stay as they are."""
         ...

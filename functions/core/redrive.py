@@ -29,7 +29,7 @@ class Redriven:
     """What has been done so far."""
 
     published: int = 0
-    not_taken: int = 0  # opened, but SQS did not take the id: the reconciler publishes it
+    not_taken: int = 0  # opened, but the id did not reach SQS: the reconciler publishes it
     too_late: int = 0  # ended as expired
     moved_on: int = 0  # were no dead letters any more
 
@@ -65,12 +65,15 @@ class Redrive:
         opened: list[Delivery] = []
         for row in page:
             after = redriven(row, at=self.clock())
-            if not self.ledger.write(row, after):
+            written = self.ledger.write(row, after)
+            if not (written or self.ledger.took_effect(row, after)):
                 done.moved_on += 1
-            elif after.status is Status.QUEUED:
-                opened.append(after)
-            else:
+            elif after.status is not Status.QUEUED:
                 done.too_late += 1
+            elif written:
+                opened.append(after)
+            else:  # somebody else's redrive in this very millisecond looks the same, and an id is published once
+                done.not_taken += 1
         receipt = self.queues.publish(opened)
         done.published += len(receipt.sent)
         done.not_taken += len(receipt.failed)

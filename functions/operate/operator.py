@@ -145,7 +145,8 @@ class Operator:
         return row
 
     def _settle(self, row: Delivery, after: Delivery) -> None:
-        if not self.desk.tables.ledger.write(row, after):
+        ledger = self.desk.tables.ledger
+        if not (ledger.write(row, after) or ledger.took_effect(row, after)):
             raise RefusedError("It was settled meanwhile.")
 
     def _record(self, action: Action) -> str:

@@ -128,7 +128,7 @@ def resume(
     if as_json:
         print_json(_done(where, channel, action))
     elif action is None:
-        say(f"{channel} in {where.data_region}: is open; nothing was changed")
+        say(f"{channel} in {where.data_region}: open; nothing was changed")
     else:
         say(f"{channel} in {where.data_region}: resumed. The reconciler brings back what waits, within minutes")
         tell_action(action)

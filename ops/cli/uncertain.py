@@ -120,7 +120,7 @@ def resolve(
     if not_accepted and not yes:
         note(f"{delivery_id} in {where.data_region}: {_consequence(after)}")
         typer.confirm("If the provider had it after all, the customer gets it twice. Go on", abort=True, err=True)
-    if not where.ledger.write(row, after):
+    if not (where.ledger.write(row, after) or where.ledger.took_effect(row, after)):
         raise _overtaken(where, delivery_id)
     what = f"resolve {delivery_id} as {'not accepted' if not_accepted else 'accepted'}"
     action = recorded(where, what, reason, now, done="settled")

@@ -63,6 +63,11 @@ class InMemoryLedger:
         self.put(replace(current, **(changed | {"status": after.status})))
         return True
 
+    def took_effect(self, before: Delivery, after: Delivery) -> bool:
+        found, written = self.rows.get(str(before.delivery_id)), as_stored(after)
+        changed = [one.name for one in fields(Delivery) if getattr(after, one.name) != getattr(before, one.name)]
+        return found is not None and all(getattr(found, name) == getattr(written, name) for name in changed)
+
     def mark_enqueued(self, deliveries: Sequence[Delivery], at: datetime) -> None:
         for delivery in deliveries:
             current = self.rows.get(str(delivery.delivery_id))

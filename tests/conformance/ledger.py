@@ -19,7 +19,17 @@ from functions.core.identity import Channel
 from functions.core.outcome import Dedupe, Guarantee, Outcome, OutcomeClass
 from functions.core.planning import SchedulePlan
 from functions.core.ports import ClaimRefusedError, Ledger, PlanBook
-from functions.core.settlement import abandoned, doubtful, expired, postponed, put_off, requeued, settled, skipped
+from functions.core.settlement import (
+    abandoned,
+    doubtful,
+    expired,
+    postponed,
+    put_off,
+    redriven,
+    requeued,
+    settled,
+    skipped,
+)
 from tests.fakes.clock import SUNDAY_EVENING
 from tests.fakes.examples import (
     ACCEPTED,
@@ -302,6 +312,19 @@ class LedgerConformance(ABC):
         world.ledger.write(unwanted, skipped(unwanted, SkipReason.OPTED_OUT, at=LATER))
         for why in Attention:
             assert not list(world.ledger.needing_attention(why, Channel.EMAIL, 0, LATER))
+
+    def test_a_write_knows_itself_again_and_no_other(self, world: World) -> None:
+        before = an_exhausted_delivery()
+        world.put(before)
+        after = redriven(before, at=LATER.replace(microsecond=123_456))
+        assert not world.ledger.took_effect(before, after)
+        assert world.ledger.write(before, after)
+        assert not world.ledger.write(before, after)
+        assert world.ledger.took_effect(before, after)
+        assert not world.ledger.took_effect(before, redriven(before, at=LATER))
+        assert not world.ledger.took_effect(
+            a_delivery("c-gone"), skipped(a_delivery("c-gone"), SkipReason.EMPTY, at=LATER)
+        )
 
     def test_a_row_that_is_all_right_is_looked_at_later(self, world: World) -> None:
         row = a_delivery(status=Status.QUEUED, enqueued_at=SUNDAY_EVENING)

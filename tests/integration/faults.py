@@ -55,3 +55,20 @@ def failing(
         yield made
     finally:
         client.meta.events.unregister(event, fail)
+
+
+@contextmanager
+def answer_lost(client: Any, operation: str) -> Iterator[None]:
+    """Let the next call of an operation be done and its answer be lost, so that the SDK asks again."""
+    event = f"needs-retry.{client.meta.service_model.service_id.hyphenize()}.{operation}"
+    handler = "answer-lost"
+
+    def lose(**_: Any) -> float:
+        client.meta.events.unregister(event, unique_id=handler)
+        return 0.0  # seconds to wait before asking again
+
+    client.meta.events.register_first(event, lose, unique_id=handler)
+    try:
+        yield
+    finally:
+        client.meta.events.unregister(event, unique_id=handler)

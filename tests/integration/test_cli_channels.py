@@ -24,7 +24,7 @@ from tests.fakes.clock import SUNDAY_EVENING
 from tests.fakes.environment import ACCOUNT, CONTROL, REGION, queue_url
 from tests.fakes.examples import a_delivery, a_profile, an_activity
 from tests.fakes.lambda_context import FakeLambdaContext
-from tests.integration.faults import failing, just_before, refused
+from tests.integration.faults import answer_lost, failing, just_before, refused
 from tests.integration.lambda_poller import LambdaPoller
 from tests.integration.operators_desk import Desk, FakeLambda, RegionAtHand, a_second_region
 from tests.integration.region import Clock, Functions, Region
@@ -143,6 +143,18 @@ def test_a_channel_is_stopped_even_if_nobody_can_write_down_by_whom(desk: Desk) 
     assert gate(desk.us) == PAUSED
 
 
+def test_a_pause_and_a_resumption_whose_answers_are_lost_are_told_as_done_and_on_record(desk: Desk) -> None:
+    dynamodb = desk.deployment.region("us").dynamodb
+    with answer_lost(dynamodb, "UpdateItem"):
+        assert desk.digest(*PAUSE).out.startswith("email in us: paused.")
+    assert gate(desk.us) == PAUSED
+    desk.clock.advance(timedelta(minutes=5))
+    with answer_lost(dynamodb, "UpdateItem"):
+        assert desk.digest(*RESUME, "--yes").out.startswith("email in us: resumed.")
+    assert gate(desk.us) == Gate()
+    assert sorted(row["what"] for row in records(desk.us)) == ["pause email", "resume email"]
+
+
 @pytest.mark.parametrize("reason", ["ask anna@example.com", "call +1 (202) 555-0123", " ", "two\nlines", "x" * 201])
 def test_a_reason_that_could_be_about_a_person_or_says_nothing_is_refused(desk: Desk, reason: str) -> None:
     told = desk.digest("channels", "pause", "email", "--region", "us", "--reason", reason)
@@ -217,7 +229,7 @@ def test_a_channel_that_is_halted_anew_while_somebody_resumes_it_stays_halted(de
 
 
 def test_an_open_channel_is_not_resumed_and_nobody_is_asked(desk: Desk) -> None:
-    assert desk.digest(*RESUME).out == "email in us: is open; nothing was changed\n"
+    assert desk.digest(*RESUME).out == "email in us: open; nothing was changed\n"
     assert records(desk.us) == []
 
 

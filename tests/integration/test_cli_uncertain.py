@@ -18,7 +18,7 @@ from tests.fakes.clock import SUNDAY_EVENING
 from tests.fakes.environment import CONTROL
 from tests.fakes.examples import a_delivery
 from tests.fakes.lambda_context import FakeLambdaContext
-from tests.integration.faults import failing, just_before, refused
+from tests.integration.faults import answer_lost, failing, just_before, refused
 from tests.integration.operators_desk import Desk, FakeLambda, a_second_region
 from tests.integration.region import Clock, Functions, Region
 
@@ -168,6 +168,18 @@ def test_an_event_that_comes_at_the_same_time_wins(desk: Desk, found_out: list[s
     after = desk.us.delivery(ID)
     assert (after.status, after.provider_reference) == (Status.ACCEPTED, "ses-1")
     assert records(desk.us) == []
+
+
+@pytest.mark.parametrize(
+    ("found_out", "ends"), [(["--not-accepted", "--yes"], Status.RETRYABLE), (["--accepted", "s-2"], Status.ACCEPTED)]
+)
+def test_what_was_settled_while_the_answer_was_lost_is_told_as_done_and_on_record(
+    desk: Desk, found_out: list[str], ends: Status
+) -> None:
+    desk.us.put_deliveries(in_doubt())
+    with answer_lost(desk.deployment.region("us").dynamodb, "UpdateItem"):
+        told = desk.digest(*RESOLVE, *found_out)
+    assert (told.status, desk.us.delivery(ID).status, len(records(desk.us))) == (0, ends, 1)
 
 
 @pytest.mark.parametrize("status", [Status.ACCEPTED, Status.RETRYABLE, Status.DEAD_LETTER])

@@ -48,7 +48,7 @@ from tests.fakes.examples import (
 )
 from tests.fakes.widget_page import Page
 from tests.integration.canaries import QUOTING, Watch, every_other_logger
-from tests.integration.faults import failing, just_before, refused
+from tests.integration.faults import answer_lost, failing, just_before, refused
 from tests.integration.region import Clock, Functions, Region, log_lines
 from tests.integration.widgets import Dashboard
 
@@ -243,6 +243,24 @@ def test_what_was_done_but_could_not_be_put_on_record_is_told_as_done(
     assert "It was done, but nothing of it is on record: note it yourself." in page.text
     assert gate(region) is GatePosition.HALTED
     assert [line["message"] for line in log_lines(log)] == ["action.not_recorded"]
+
+
+def test_a_button_whose_answer_is_lost_is_told_as_done_and_on_record(dashboard: Dashboard, region: Region) -> None:
+    region.put_deliveries(an_uncertain_delivery(), an_exhausted_delivery(customer_id="c-2"))
+    doubt = dashboard.open("story", delivery_id=STUCK)
+    dead = dashboard.open("story", delivery_id="digest:c-2:2026-11-16:email")
+    with answer_lost(dynamodb(), "UpdateItem"):
+        page = dashboard.press(dashboard.open("channels"), "Pause", about="email", reason=REASON)
+    assert "email is paused." in page.text
+    with answer_lost(dynamodb(), "UpdateItem"):
+        assert "email is resumed." in dashboard.press(page, "Resume", about="email").text
+    with answer_lost(dynamodb(), "UpdateItem"):
+        assert "Settled as not accepted." in dashboard.press(doubt, "The provider never had it", reason=REASON).text
+    with answer_lost(dynamodb(), "UpdateItem"):
+        assert "Redriven." in dashboard.press(dead, "Redrive", reason=REASON).text
+    assert region.delivery("digest:c-2:2026-11-16:email").status is Status.QUEUED
+    assert [row["how_many"] for row in records(region) if row["what"].startswith("redrive")] == [1]
+    assert len(records(region)) == 4
 
 
 def test_what_was_done_is_told_even_if_the_page_cannot_be_drawn_any_more(dashboard: Dashboard, region: Region) -> None:
