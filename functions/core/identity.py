@@ -99,7 +99,7 @@ class DeliveryId:
         """Read the text form; InvalidIdError where it is not one."""
         parts = text.split(":")
         if len(parts) != 4:  # noqa: PLR2004 - the four parts of the contract
-            msg = "delivery_id: must be <topic>:<customer_id>:<period or event>:<channel>"
+            msg = "delivery_id: must be <topic>:<customer_id>:<period or event>:<channel>: digest:c-1:2026-11-16:sms"
             raise InvalidIdError(msg)
         topic, customer_id, occasion, channel = parts
         try:
@@ -112,5 +112,5 @@ class DeliveryId:
         except InvalidIdError:
             raise
         except ValueError:
-            msg = "delivery_id: names a topic or channel that does not exist here"
+            msg = "delivery_id: begins with digest or reminder, and ends with email, sms or webhook"
             raise InvalidIdError(msg) from None

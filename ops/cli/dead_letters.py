@@ -251,12 +251,13 @@ def _tell(lot: Lot, limit: int, now: datetime) -> None:
         note(f"{len(lot.rows) - limit:,} more; --limit shows them")
     for channel, number in lot.messages.items():
         if number:
-            say(f"{channel} dead-letter queue: {count_of(number, 'message')}; see `digest dlq peek {channel}`")
+            look = f"digest dlq peek {channel} --region {lot.data_region}"
+            say(f"{channel} dead-letter queue: {count_of(number, 'message')}; see `{look}`")
 
 
 def _tell_message(row: Delivery, message: DeadMessage | None, looked_at: int, now: datetime) -> None:
     if message is None:
-        say(f"  Message    none of the {count_of(looked_at, 'message')} looked at in the dead-letter queue is about it")
+        say(f"  Message    not in the dead-letter queue, of which {count_of(looked_at, 'message')} could be looked at")
     else:
         say(f"  Message    in the dead-letter queue, first sent {utc(message.sent_at)}")
         say(f"  If moved   {on_return(row, now)}")

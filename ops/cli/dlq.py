@@ -110,16 +110,15 @@ def move(
         _tell_nothing(where, queue, as_json=as_json)
         return
     confirm(waiting, yes, f"Move {count_of(waiting, 'message')} of {channel} in {where.data_region}?")
+    by_task = _moves_by_task(queue, where)
     action = Action(now, where.caller, f"move dead letters {channel}", reason, waiting)
     trail(where).record(action)
-    try:
-        if any(task.running for task in queue.tasks()):
-            raise DeploymentError(f"a move is running already; see `digest dlq status {channel} --region {region}`")
+    if by_task:
         queue.move(rate)
-    except NoMoveTasksError:
+    else:
         note("this endpoint has no StartMessageMoveTask: the messages are carried one by one; Ctrl-C stops it")
         action = _carry(workplace, where, queue, action, rate=rate)
-    _tell_moved(where, queue, action, as_json=as_json)
+    _tell_moved(where, queue, action, by_task=by_task, as_json=as_json)
 
 
 def status(
@@ -186,6 +185,18 @@ def _tasks(queue: DeadLetterQueue) -> list[MoveTask]:
         raise DeploymentError(
             "this endpoint has no StartMessageMoveTask: `digest dlq move` carries messages itself, and Ctrl-C stops it"
         ) from None
+
+
+def _moves_by_task(queue: DeadLetterQueue, region: RegionDeployment) -> bool:
+    """Whether the service moves by itself. Raises DeploymentError while it does."""
+    try:
+        running = any(task.running for task in queue.tasks())
+    except NoMoveTasksError:
+        return False
+    if running:
+        look = f"digest dlq status {queue.channel} --region {region.data_region}"
+        raise DeploymentError(f"a move is running already; see `{look}`")
+    return True
 
 
 def _carry(
@@ -256,11 +267,14 @@ def _tell_nothing(region: RegionDeployment, queue: DeadLetterQueue, *, as_json: 
         say(f"{queue.channel} dead-letter queue in {region.data_region}: nothing to move")
 
 
-def _tell_moved(region: RegionDeployment, queue: DeadLetterQueue, action: Action, *, as_json: bool) -> None:
+def _tell_moved(
+    region: RegionDeployment, queue: DeadLetterQueue, action: Action, *, by_task: bool, as_json: bool
+) -> None:
     if as_json:
         about = {"data_region": region.data_region, "channel": str(queue.channel)}
         print_json({**about, "action": action_as_json(action)})
         return
-    say(f"{queue.channel} in {region.data_region}: on their way to the queue")
+    say(f"{queue.channel} in {region.data_region}: {'on their way to' if by_task else 'back in'} the queue")
     tell_action(action)
-    say(f"See how far it is: digest dlq status {queue.channel} --region {region.data_region}")
+    if by_task:
+        say(f"See how far it is: digest dlq status {queue.channel} --region {region.data_region}")

@@ -55,7 +55,9 @@ def table(*columns: str, numbers: Sequence[str] = ()) -> Table:
     """An empty table; the columns named in `numbers` are aligned right."""
     empty = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for column in columns:
-        empty.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
+        # A narrow terminal may wrap a heading between its words, and nowhere else.
+        longest = max(len(word) for word in column.split())
+        empty.add_column(column, justify="right" if column in numbers else "left", overflow="fold", min_width=longest)
     return empty
 
 

@@ -9,13 +9,15 @@ from typing import Annotated, Any
 import typer
 
 from functions.adapters.dossiers import Absence, Expected
+from functions.adapters.traffic import DynamoTraffic
 from functions.core.absences import BEFORE_FIRST_RUN
 from functions.core.answers import SKIPPED_BECAUSE, Answer, accepted, enqueued, next_action, selected
 from functions.core.calendar import UnknownTimeZoneError, zone
-from functions.core.delivery import Delivery
+from functions.core.delivery import FINISHED, Delivery
 from functions.core.identity import DeliveryId, InvalidIdError, Topic, opaque_id
+from functions.core.traffic import GatePosition
 from functions.core.wording import distance, local, utc
-from ops.cli.dossiers import Dossier, find_absence, find_customer, look_for_delivery
+from ops.cli.dossiers import Dossier, FoundDelivery, find_absence, find_customer, look_for_delivery
 from ops.cli.endpoints import endpoint_as_json, endpoint_in_words
 from ops.cli.output import moment, out, print_json, say, table
 from ops.cli.summaries import summary_as_json, summary_in_words
@@ -93,7 +95,17 @@ def _show_delivery(
     elif as_json:
         print_json(delivery_as_json(found.data_region, found.delivery))
     else:
-        tell_delivery(found.data_region, found.delivery)
+        tell_delivery(found.data_region, found.delivery, held=_held(regions, found, now))
+
+
+def _held(regions: Sequence[RegionDeployment], found: FoundDelivery, now: datetime) -> str | None:
+    """That the channel of an open delivery is stopped, and why."""
+    channel = found.delivery.delivery_id.channel
+    (region,) = (one for one in regions if one.data_region == found.data_region)
+    gate = DynamoTraffic(region.dynamodb, region.control_table).gate(channel)
+    if found.delivery.status in FINISHED or gate.position(now) is GatePosition.OPEN:
+        return None
+    return f"{channel} is {gate.in_words(now)}: nothing of it is sent before that ends"
 
 
 def delivery_named(text: str) -> DeliveryId:
@@ -167,14 +179,16 @@ def _answer_as_json(answer: Answer) -> dict[str, Any]:
     return {"yes": answer.at is not None, "at": moment(answer.at), "why": answer.why}
 
 
-def tell_delivery(data_region: str, delivery: Delivery) -> None:
-    """A delivery's whole story for people."""
+def tell_delivery(data_region: str, delivery: Delivery, *, held: str | None = None) -> None:
+    """A delivery's whole story for people; `held` where its channel is stopped."""
     say(f"{delivery.delivery_id} in {data_region}: {delivery.status.replace('_', ' ')}")
     out().print()
     answers = (("Selected", selected(delivery)), ("Enqueued", enqueued(delivery)), ("Accepted", accepted(delivery)))
     for question, answer in answers:
         say(f"  {question}?  {_answer(answer)}")
     out().print()
+    if held is not None:
+        say(f"  Channel    {held}")
     for name, fact in _facts(delivery):
         say(f"  {name:<9}  {fact}")
     if delivery.history:

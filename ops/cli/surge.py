@@ -77,14 +77,15 @@ def approve(
     where, now = workplace.deployment.region(region), workplace.clock()
     note(f"{where.data_region}: {_in_words(_surge(where, now), now)}")
     if not yes:
-        typer.confirm("Let more be planned", abort=True, err=True)
+        typer.confirm("Let more be planned" if hours else "Take the approval back", abort=True, err=True)
     until = now + timedelta(hours=hours)
     _days(where).approve(until)
-    action = recorded(where, f"approve surge for {hours} h", reason, now, done="approved")
+    what = f"approve surge for {hours} h" if hours else "take back the approval of the surge"
+    action = recorded(where, what, reason, now, done="approved" if hours else "taken back")
     if as_json:
         print_json({"region": where.data_region, "approved_until": moment(until), "action": action_as_json(action)})
     else:
-        say(f"{where.data_region}: approved until {utc(until)}")
+        say(f"{where.data_region}: {f'approved until {utc(until)}' if hours else 'the approval is taken back'}")
         tell_action(action)
 
 

@@ -102,7 +102,7 @@ def test_dead_letters_are_counted_by_class_and_code_and_listed_oldest_first(desk
     assert told["regions"]["eu"]["total"] == 0
     shown = desk.digest("dead-letters", "list").out
     assert shown.startswith("us: 5 dead letters: 1 rejected, 4 exhausted\n")
-    assert "email dead-letter queue: 1 message; see `digest dlq peek email`" in shown
+    assert "email dead-letter queue: 1 message; see `digest dlq peek email --region us`" in shown
     assert "eu: 0 dead letters" in shown
 
 
@@ -152,7 +152,7 @@ def test_looking_for_a_message_takes_none_away(desk: Desk) -> None:
     desk.us.put_deliveries(row)
     in_dead_letter_queue(desk.us, *(an_exhausted_delivery(customer_id=f"c-1{n}") for n in range(12)))
     shown = desk.digest("dead-letters", "show", str(row.delivery_id)).out
-    assert "none of the 12 messages looked at in the dead-letter queue is about it" in shown
+    assert "not in the dead-letter queue, of which 12 messages could be looked at" in shown
     desk.clock.advance(A_MOMENT)
     assert len(desk.us.bodies(dead_letter_url("email"))) == 12
 

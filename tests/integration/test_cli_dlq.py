@@ -173,6 +173,7 @@ def test_a_second_move_waits_for_the_first(desk: Desk, tasks: MoveTasks) -> None
     told = desk.digest(*MOVE, "--yes", "2")
     assert told.status == 1
     assert "a move is running already; see `digest dlq status email --region us`" in told.err
+    assert len(records(desk.us)) == 1
     told = desk.digest("dlq", "status", "email", "--region", "us")
     assert told.out.startswith("email in us: running, 0 of 2 moved\n")
     assert len(tasks.tasks) == 1

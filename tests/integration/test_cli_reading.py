@@ -330,6 +330,14 @@ def test_a_delivery_answers_the_three_questions_first(desk: Desk) -> None:
     ]
 
 
+def test_an_open_delivery_of_a_stopped_channel_says_that_it_waits_for_that(desk: Desk) -> None:
+    DynamoTraffic(desk.us.dynamodb, CONTROL).halt(Channel.EMAIL, at=SUNDAY_EVENING, cause="INC-47")
+    desk.us.put_deliveries(a_delivery("c-1", status=Status.RETRYABLE), a_delivery("c-2", status=Status.ACCEPTED))
+    held = "email is halted since 2026-11-29 20:00:00 UTC (INC-47): nothing of it is sent before that ends"
+    assert held in desk.digest("show", "digest:c-1:2026-11-16:email").out
+    assert "halted" not in desk.digest("show", "digest:c-2:2026-11-16:email").out
+
+
 def test_a_dead_letter_says_why_and_what_to_do(desk: Desk) -> None:
     desk.us.put_deliveries(a_rejected_delivery(customer_id="c-1"))
     told = desk.digest("show", "digest:c-1:2026-11-16:email", "--json").json
@@ -465,3 +473,12 @@ def test_every_table_fits_eighty_columns(desk: Desk, arguments: list[str], monke
     desk.us.schedule(a_digest_schedule(), a_reminder())
     told = re.sub("\x1b\\[[0-9;]*m", "", desk.digest(*arguments).out)
     assert max(len(line) for line in told.splitlines()) <= 80
+
+
+def test_no_heading_is_broken_within_a_word(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+    desk.us.put_deliveries(a_delivery("c-1", status=Status.ACCEPTED))  # 100.0 % is the widest
+    told = re.sub("\x1b\\[[0-9;]*m", "", desk.digest("status", "--region", "us").out)
+    assert "100.0 %" in told
+    assert "uncertain" in told

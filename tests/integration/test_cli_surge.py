@@ -62,7 +62,9 @@ def test_an_approval_is_in_force_for_its_hours_and_on_record(desk: Desk, days: D
 
 def test_an_approval_is_taken_back(desk: Desk, days: DynamoPlannedDays) -> None:
     told(desk, *APPROVE[1:], "--yes")
-    told(desk, *APPROVE[1:], "--hours", "0", "--yes")
+    back = desk.digest(*APPROVE, "--hours", "0", "--yes")
+    assert back.out.startswith("us: the approval is taken back\n")
+    assert "take back the approval of the surge" in back.out
     assert days.approved_until() == SUNDAY_EVENING
 
 
