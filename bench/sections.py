@@ -23,6 +23,7 @@ from ops.local.cdk import ROOT
 from stacks.settings import read_cdk_json
 
 SIZES: Final = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
+MISSING: Final = 2  # what the comparison ends with where it cannot be made
 PLANNING, CONSUMING = "bench.planning", "bench.consuming"
 
 
@@ -279,11 +280,12 @@ def alternatives(_effort: Effort, run: Path) -> Section:
         "what failed (one in twenty, once). PostgreSQL's and Redis's work is done on this machine, DynamoDB's and "
         "SQS's is not: where a figure is not comparable, its note says so."
     )
-    if done.returncode:
+    if done.returncode == MISSING:
         text = (
             "Not measured: PostgreSQL, Redis or their clients are missing; `python -m bench.alternatives` says which."
         )
         return Section("Against what people would use instead", "python -m bench.alternatives", text, [])
+    done.check_returncode()
     told = json.loads(out.read_text(encoding="utf-8"))
     rows = [
         Figure(
@@ -292,11 +294,22 @@ def alternatives(_effort: Effort, run: Path) -> Section:
         for one in told["rows"]
     ]
     workers = [row for row in rows if row.name.endswith(": worker")]
+    crashes = [
+        Figure(
+            f"{one['name']}, killed {one['killed']} the provider's call: {what}", f"of {one['deliveries']}", one[key]
+        )
+        for one in told["crashes"]
+        for what, key in (
+            ("given to it twice", "given_twice"),
+            ("never given", "never_given"),
+            ("in doubt", "in_doubt"),
+        )
+    ]
     return Section(
         "Against what people would use instead",
         "make bench-setup && python -m bench.alternatives",
         text,
-        rows,
+        [*rows, *crashes],
         [Bars("CPU of the worker for each delivery", "ms", workers)],
     )
 
