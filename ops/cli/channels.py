@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import typer
 
@@ -25,7 +25,7 @@ from ops.cli.actions import (
     trail,
 )
 from ops.cli.output import moment, note, out, print_json, say, table
-from ops.cli.workplace import JsonOption, RegionOption, workplace_of
+from ops.cli.workplace import JsonOption, RegionOption, YesOption, workplace_of
 from ops.deployment import DeploymentError, RegionDeployment
 
 ACTIONS_SHOWN: Final = 5
@@ -104,7 +104,7 @@ def resume(
     channel: ChannelArgument,
     region: OneRegionOption,
     reason: SaidReasonOption = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask; for scripts.")] = False,
+    yes: YesOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Open a channel's gate again, whatever halted or closed it. What waits goes out at the channel's pace.

@@ -22,7 +22,7 @@ def console(
     port: Annotated[
         int, typer.Option("--port", metavar="PORT", help="Port on 127.0.0.1; 0 for any free one.", min=0, max=65_535)
     ] = USUAL_PORT,
-    open_it: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
+    open_it: Annotated[bool, typer.Option("--open", metavar="", help="Open it in a browser.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Serve the deployed dashboards as pages: alarms, widgets with their buttons, graphs, runbooks. Ctrl-C ends it.

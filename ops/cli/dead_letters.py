@@ -88,7 +88,9 @@ def list_dead_letters(  # noqa: PLR0913, PLR0917 - one for each option
     period: WeekOption = None,
     older_than: OlderOption = None,
     newer_than: NewerOption = None,
-    limit: Annotated[int, typer.Option("--limit", min=0, max=1000, help="Deliveries to list in each region.")] = 20,
+    limit: Annotated[
+        int, typer.Option("--limit", metavar="N", min=0, max=1000, help="Deliveries to list in each region.")
+    ] = 20,
     as_json: JsonOption = False,
 ) -> None:
     """Count what failed for good, by class and code, then list it, oldest first.

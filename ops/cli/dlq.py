@@ -57,7 +57,7 @@ def peek(
     context: typer.Context,
     channel: ChannelArgument,
     region: OneRegionOption,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="Messages to look at.")] = 10,
+    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, max=1000, help="Messages to look at.")] = 10,
     as_json: JsonOption = False,
 ) -> None:
     """Show messages of a channel's dead-letter queue, each beside its row, and what it would do if it were moved.

@@ -22,7 +22,9 @@ def actions(
             "--about", metavar="TEXT", help="Only those about a delivery, a customer or a channel.", show_default=False
         ),
     ] = "",
-    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="Actions to list in each region.")] = 20,
+    limit: Annotated[
+        int, typer.Option("--limit", metavar="N", min=1, max=1000, help="Actions to list in each region.")
+    ] = 20,
     as_json: JsonOption = False,
 ) -> None:
     """List what operators did, newest first: when, what, how many, who and why. Kept for a year.

@@ -16,7 +16,9 @@ from ops.cli.workplace import JsonOption, RegionOption, workplace_of
 def due(
     context: typer.Context,
     region: RegionOption = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="Schedules to list in each region.")] = 20,
+    limit: Annotated[
+        int, typer.Option("--limit", metavar="N", min=1, max=1000, help="Schedules to list in each region.")
+    ] = 20,
     as_json: JsonOption = False,
 ) -> None:
     """Show what is due now, how late the oldest is, and what comes next.

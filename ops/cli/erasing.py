@@ -12,7 +12,7 @@ from functions.core.delivery import Status
 from functions.core.identity import InvalidIdError, opaque_id
 from functions.core.wording import count_of, utc
 from ops.cli.output import note, print_json, say
-from ops.cli.workplace import JsonOption, RegionOption, Workplace, workplace_of
+from ops.cli.workplace import JsonOption, RegionOption, Workplace, YesOption, workplace_of
 from ops.erasure import Eraser, Erasure, Holding
 
 _LOOK_AGAIN_S: Final = 1.0
@@ -23,7 +23,7 @@ def erase(
     context: typer.Context,
     customer: Annotated[str, typer.Argument(metavar="ID", help="Such as c-10428.", show_default=False)],
     region: RegionOption = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask; for scripts.")] = False,
+    yes: YesOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Erase a customer: everything of theirs goes, deliveries are scrubbed, and nothing more is sent. No way back.

@@ -46,7 +46,9 @@ def plan(
     ] = None,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Only count what is due, and who would be skipped; write and send nothing."),
+        typer.Option(
+            "--dry-run", metavar="", help="Only count what is due, and who would be skipped; write and send nothing."
+        ),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:

@@ -36,7 +36,9 @@ def preview(  # noqa: PLR0913, PLR0917 - one for each option
     customer: Annotated[
         str | None, typer.Option("--customer", metavar="ID", help="Whose message.", show_default=False)
     ] = None,
-    sample: Annotated[bool, typer.Option("--sample", help="An invented customer; needs no deployment.")] = False,
+    sample: Annotated[
+        bool, typer.Option("--sample", metavar="", help="An invented customer; needs no deployment.")
+    ] = False,
     locale: Annotated[
         str | None,
         typer.Option(metavar="LANGUAGE", help=f"Language of the sample: {', '.join(LANGUAGES)}.", show_default=False),
@@ -62,7 +64,7 @@ def preview(  # noqa: PLR0913, PLR0917 - one for each option
             "--out", metavar="FILE", help="Write it to FILE.html or FILE.txt, byte for byte.", show_default=False
         ),
     ] = None,
-    open_it: Annotated[bool, typer.Option("--open", help="Show it in a browser.")] = False,
+    open_it: Annotated[bool, typer.Option("--open", metavar="", help="Show it in a browser.")] = False,
     region: RegionOption = None,
     as_json: JsonOption = False,
 ) -> None:

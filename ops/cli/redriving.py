@@ -45,7 +45,7 @@ def redrive(  # noqa: PLR0913, PLR0917 - one for each option
         float, typer.Option("--rate", metavar="N", help="Deliveries a second, at most.", min=0.1, max=500)
     ] = SLOW,
     reason: SaidReasonOption = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be redriven.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", metavar="", help="Only say what would be redriven.")] = False,
     yes: CountOption = None,
     as_json: JsonOption = False,
 ) -> None:

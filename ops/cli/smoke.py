@@ -13,7 +13,7 @@ from functions.adapters.audit import Action
 from ops.cli.actions import OneRegionOption, action_as_json, tell_action, trail
 from ops.cli.output import FAILED, note, print_json, say
 from ops.cli.plan import invoke_planner
-from ops.cli.workplace import JsonOption, Workplace, workplace_of
+from ops.cli.workplace import JsonOption, Workplace, YesOption, workplace_of
 from ops.deployment import RegionDeployment
 from ops.smoke.check import Check, Finding, Verdict
 from ops.smoke.stage import Stage
@@ -37,11 +37,18 @@ def smoke(
         float, typer.Option("--wait", metavar="MINUTES", min=0, max=60, help="For a provider's events.")
     ] = 5,
     ring: Annotated[
-        bool, typer.Option("--ring", help="Have the alarm ReceiptsParked ring, too: two mails, and nobody is called.")
+        bool,
+        typer.Option(
+            "--ring", metavar="", help="Have the alarm ReceiptsParked ring, too: two mails, and nobody is called."
+        ),
     ] = False,
-    clean: Annotated[bool, typer.Option("--clean", help="Only clear away what an interrupted check has left.")] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Fail, too, where a step could not be proved.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask; for scripts.")] = False,
+    clean: Annotated[
+        bool, typer.Option("--clean", metavar="", help="Only clear away what an interrupted check has left.")
+    ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", metavar="", help="Fail, too, where a step could not be proved.")
+    ] = False,
+    yes: YesOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Check a deployment by using it: sends, waits for the receipts, has a message die and come back, looks at alarms.

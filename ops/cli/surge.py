@@ -15,7 +15,7 @@ from functions.core.surge import SurgeRule
 from functions.core.wording import utc
 from ops.cli.actions import OneRegionOption, ReasonOption, action_as_json, recorded, tell_action
 from ops.cli.output import moment, note, print_json, say
-from ops.cli.workplace import JsonOption, RegionOption, workplace_of
+from ops.cli.workplace import JsonOption, RegionOption, YesOption, workplace_of
 from ops.deployment import RegionDeployment
 
 
@@ -62,8 +62,10 @@ def approve(
     context: typer.Context,
     region: OneRegionOption,
     reason: ReasonOption,
-    hours: Annotated[int, typer.Option("--hours", min=0, max=48, help="For how long, from now; 0 takes it back.")] = 2,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask; for scripts.")] = False,
+    hours: Annotated[
+        int, typer.Option("--hours", metavar="N", min=0, max=48, help="For how long, from now; 0 takes it back.")
+    ] = 2,
+    yes: YesOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Let more be planned than usual, for some hours. What is planned is sent.

@@ -41,7 +41,7 @@ def copy_back(
         typer.Option("--from", metavar="NAME", help="Table that a restore has made.", show_default=False),
     ],
     reason: SaidReasonOption = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count what is missing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", metavar="", help="Only count what is missing.")] = False,
     yes: CountOption = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -19,7 +19,7 @@ from ops.cli.dead_letters import ChannelOption
 from ops.cli.dossiers import find_delivery
 from ops.cli.output import moment, note, out, print_json, say, table
 from ops.cli.show import delivery_named
-from ops.cli.workplace import JsonOption, RegionOption, workplace_of
+from ops.cli.workplace import JsonOption, RegionOption, YesOption, workplace_of
 from ops.deployment import DeploymentError, RegionDeployment
 
 # Rows that only a person or an event can settle are looked at again in a day; nothing is ever put off for a year.
@@ -49,7 +49,9 @@ def list_uncertain(
     context: typer.Context,
     region: RegionOption = None,
     channel: ChannelOption = None,
-    limit: Annotated[int, typer.Option("--limit", min=0, max=1000, help="Deliveries to list in each region.")] = 20,
+    limit: Annotated[
+        int, typer.Option("--limit", metavar="N", min=0, max=1000, help="Deliveries to list in each region.")
+    ] = 20,
     as_json: JsonOption = False,
 ) -> None:
     """List deliveries that may have been sent while nobody knows: since when, by whom, and what was heard last.
@@ -95,9 +97,10 @@ def resolve(
         ),
     ] = None,
     not_accepted: Annotated[
-        bool, typer.Option("--not-accepted", help="The provider has never had it: it is sent if there is time.")
+        bool,
+        typer.Option("--not-accepted", metavar="", help="The provider has never had it: it is sent if there is time."),
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask; for scripts.")] = False,
+    yes: YesOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Settle a delivery by what was found out at the provider's. An event that comes at the same time wins.

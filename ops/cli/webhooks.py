@@ -118,7 +118,8 @@ def secret(
     context: typer.Context,
     customer: CustomerOption,
     rotate: Annotated[
-        bool, typer.Option("--rotate", help="Make a new one. The last one signs beside it for 24 hours more.")
+        bool,
+        typer.Option("--rotate", metavar="", help="Make a new one. The last one signs beside it for 24 hours more."),
     ] = False,
     region: RegionOption = None,
     reason: SaidReasonOption = None,

@@ -14,7 +14,9 @@ from functions.adapters.clock import utc_now
 from functions.core.calendar import monday_of
 from ops.deployment import Deployment
 
-JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+# An empty metavar: a switch takes no value, and its help must not look as if it did.
+JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", metavar="", help="Print JSON instead of tables.")]
+YesOption: TypeAlias = Annotated[bool, typer.Option("--yes", metavar="", help="Do not ask; for scripts.")]
 RegionOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
