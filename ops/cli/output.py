@@ -20,12 +20,15 @@ from functions.core.identity import Channel
 from functions.core.instants import to_text
 
 FAILED: Final = 1
+_PIPED_WIDTH: Final = 10_000  # columns: wider than any table
 _SHOWN_DIGITS: Final = 4
 
 
 def out() -> Console:
     """Where answers go. Made anew each time, so that it is always the present standard output."""
-    return Console(highlight=False)
+    console = Console(highlight=False)
+    # A terminal wraps; whatever reads a pipe wants whole lines, with ids that it can look for.
+    return console if console.is_terminal else Console(highlight=False, width=_PIPED_WIDTH)
 
 
 def complain(text: str) -> int:
@@ -42,7 +45,6 @@ def note(text: str) -> None:
 def say(text: str = "") -> None:
     """Write a line of text as it is: nothing in it is markup."""
     console = out()
-    # A terminal wraps at words; whatever reads a pipe wants whole lines.
     console.print(Text(text), soft_wrap=not console.is_terminal)
 
 
@@ -55,9 +57,10 @@ def table(*columns: str, numbers: Sequence[str] = ()) -> Table:
     """An empty table; the columns named in `numbers` are aligned right."""
     empty = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for column in columns:
-        # A narrow terminal may wrap a heading between its words, and nowhere else.
-        longest = max(len(word) for word in column.split())
-        empty.add_column(column, justify="right" if column in numbers else "left", overflow="fold", min_width=longest)
+        number = column in numbers
+        # On a narrow terminal the headings of numbers are wrapped between their words; numbers stay whole.
+        whole = number and " " not in column
+        empty.add_column(column, justify="right" if number else "left", overflow="fold", no_wrap=whole)
     return empty
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -13,7 +13,7 @@ from functions.adapters.traffic import DynamoTraffic
 from functions.core.absences import BEFORE_FIRST_RUN
 from functions.core.answers import SKIPPED_BECAUSE, Answer, accepted, enqueued, next_action, selected
 from functions.core.calendar import UnknownTimeZoneError, zone
-from functions.core.delivery import FINISHED, Delivery
+from functions.core.delivery import FINISHED, Delivery, Status
 from functions.core.identity import DeliveryId, InvalidIdError, Topic, opaque_id
 from functions.core.traffic import GatePosition
 from functions.core.wording import distance, local, utc
@@ -124,6 +124,14 @@ def customer_named(text: str) -> str:
         raise typer.BadParameter(str(error), param_hint="--customer") from None
 
 
+# What a person types next, to be copied whole.
+_COMMANDS: Final[Mapping[Status, str]] = {
+    Status.DEAD_LETTER: "digest redrive {delivery_id} --region {region} --reason TEXT",
+    Status.UNCERTAIN: "digest uncertain resolve {delivery_id} --region {region} --reason TEXT --accepted REF, or "
+    "--not-accepted in its place",
+}
+
+
 # --- a delivery -------------------------------------------------------------------------------------------------------
 
 
@@ -189,7 +197,7 @@ def tell_delivery(data_region: str, delivery: Delivery, *, held: str | None = No
     out().print()
     if held is not None:
         say(f"  Channel    {held}")
-    for name, fact in _facts(delivery):
+    for name, fact in _facts(data_region, delivery):
         say(f"  {name:<9}  {fact}")
     if delivery.history:
         out().print()
@@ -199,8 +207,10 @@ def tell_delivery(data_region: str, delivery: Delivery, *, held: str | None = No
         out().print(shown)
 
 
-def _facts(delivery: Delivery) -> Iterator[tuple[str, str]]:
+def _facts(data_region: str, delivery: Delivery) -> Iterator[tuple[str, str]]:
     yield "Next", next_action(delivery)
+    if delivery.status in _COMMANDS:
+        yield "Command", _COMMANDS[delivery.status].format(delivery_id=delivery.delivery_id, region=data_region)
     yield "Due", utc(delivery.due_at)
     yield "Expires", utc(delivery.expires_at)
     yield "Template", delivery.template_id

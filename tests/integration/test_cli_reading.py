@@ -343,6 +343,8 @@ def test_a_dead_letter_says_why_and_what_to_do(desk: Desk) -> None:
     told = desk.digest("show", "digest:c-1:2026-11-16:email", "--json").json
     assert told["accepted"] == {"yes": False, "at": None, "why": "dead letter: rejected (InvalidParameter)"}
     assert told["failure"] == {"class": "rejected", "code": "InvalidParameter", "at": "2026-11-29T20:00:00.000Z"}
+    command = "digest redrive digest:c-1:2026-11-16:email --region us --reason TEXT"
+    assert command in desk.digest("show", "digest:c-1:2026-11-16:email").out
 
 
 def test_a_delivery_says_what_became_of_its_summary(desk: Desk) -> None:
@@ -475,10 +477,18 @@ def test_every_table_fits_eighty_columns(desk: Desk, arguments: list[str], monke
     assert max(len(line) for line in told.splitlines()) <= 80
 
 
-def test_no_heading_is_broken_within_a_word(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_of_eighty_columns_has_every_word_and_number_whole(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
     desk.us.put_deliveries(a_delivery("c-1", status=Status.ACCEPTED))  # 100.0 % is the widest
     told = re.sub("\x1b\\[[0-9;]*m", "", desk.digest("status", "--region", "us").out)
-    assert "100.0 %" in told
-    assert "uncertain" in told
+    assert "uncertain  open     done" in told
+    assert told.count("100.0 %") == 3  # in the first line, of emails, of all
+
+
+def test_in_a_pipe_no_id_is_broken(desk: Desk) -> None:
+    customer = "c-" + "4" * 62  # the longest
+    desk.us.put_deliveries(a_rejected_delivery(customer_id=customer, attention_at=SUNDAY_EVENING))
+    told = desk.digest("dead-letters", "list", "--region", "us")
+    (line,) = (one for one in told.out.splitlines() if customer in one)
+    assert line.startswith(f"digest:{customer}:2026-11-16:email  rejected")
