@@ -49,7 +49,7 @@ class DynamoEndpoints:
         return self._write(customer_id, "secrets", secrets_to_row(secrets), version)
 
     def _write(self, customer_id: str, attribute: str, value: Plain, version: int) -> bool:
-        return updated(
+        written = updated(
             self._client,
             TableName=self._table,
             Key=_key(customer_id),
@@ -63,6 +63,13 @@ class DynamoEndpoints:
                 ":never": to_value(0),
             },
         )
+        return written or self._took_effect(customer_id, attribute, value, version)
+
+    def _took_effect(self, customer_id: str, attribute: str, value: Plain, version: int) -> bool:
+        """Whether a write that was refused had been done: its answer was lost, and the SDK asked again."""
+        answer = self._client.get_item(TableName=self._table, Key=_key(customer_id), ConsistentRead=True)
+        held = answer.get("Item", {})
+        return (held.get(attribute), held.get("version")) == (to_value(value), to_value(version + 1))
 
 
 def _key(customer_id: str) -> Any:  # noqa: ANN401 - a key, as every operation types it anew

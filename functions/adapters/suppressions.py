@@ -47,13 +47,15 @@ class DynamoSuppressions:
 
     def clear(self, customer_id: str, channel: Channel, *, at: datetime) -> bool:
         """Lift a suppression, and forget the soft bounces so far."""
-        return self._write(
+        lifted = self._write(
             customer_id,
             "SET #cleared = :at REMOVE #suppressed.#channel, #bounces",
             f"{_IS_A_PROFILE} AND attribute_exists(#suppressed.#channel)",
             _attribute_names(channel, "suppressed", "channel", "cleared", "bounces", "locale"),
             {":at": to_text(at)},
         )
+        # Where the answer was lost, the SDK asked again and found nothing to lift.
+        return lifted or self._cleared_at(customer_id, channel) == to_text(at)
 
     def withdraw(self, customer_id: str, channel: Channel, cause: SuppressionCause) -> bool:
         """Take a suppression back whose ground has gone."""
@@ -131,6 +133,16 @@ class DynamoSuppressions:
             ExpressionAttributeNames=attributes,
             ExpressionAttributeValues=to_item(values),
         )
+
+    def _cleared_at(self, customer_id: str, channel: Channel) -> str | None:
+        answer = self._client.get_item(
+            TableName=self._table,
+            Key=_key(customer_id),
+            ConsistentRead=True,
+            ProjectionExpression="#cleared",
+            ExpressionAttributeNames=_attribute_names(channel, "cleared"),
+        )
+        return answer.get("Item", {}).get(f"suppression_cleared_{channel}", {}).get("S")
 
     def _change_bounces(
         self, verb: str, delivery_id: DeliveryId, entries: list[str], *, unless_cleared_since: datetime | None = None

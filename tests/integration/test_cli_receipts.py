@@ -14,6 +14,7 @@ from functions.core.receipts import SuppressionCause
 from tests.fakes.clock import SUNDAY_EVENING
 from tests.fakes.environment import CONTROL, CUSTOMERS
 from tests.fakes.examples import CUSTOMER, EMAIL_ADDRESS, a_delivery, a_profile
+from tests.integration.faults import answer_lost
 from tests.integration.operators_desk import Desk, FakeLambda, a_second_region
 from tests.integration.region import Clock, Functions, Region
 
@@ -64,6 +65,13 @@ def test_a_suppression_is_lifted_and_an_older_bounce_does_not_bring_it_back(desk
     assert [one.why for one in AuditTrail(desk.eu.dynamodb, CONTROL).latest(5)] == ["mailbox mended"]
     old = SUNDAY_EVENING + timedelta(minutes=30)
     assert not suppressions.suppress(CUSTOMER, Channel.EMAIL, SuppressionCause.HARD_BOUNCE, at=old, code="-")
+
+
+def test_a_suppression_lifted_while_the_answer_was_lost_is_told_as_lifted_and_on_record(desk: Desk) -> None:
+    a_suppressed_customer(desk)
+    with answer_lost(desk.deployment.region("eu").dynamodb, "UpdateItem"):
+        assert desk.digest(*CLEAR).out.startswith("c-417 in eu: email is written to again")
+    assert len(AuditTrail(desk.eu.dynamodb, CONTROL).latest(5)) == 1
 
 
 def test_what_is_not_suppressed_is_left_as_it_is(desk: Desk) -> None:

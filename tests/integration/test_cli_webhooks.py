@@ -17,6 +17,7 @@ from functions.core.webhook_endpoint import DisabledBecause, Health, WebhookEndp
 from tests.fakes.clock import SUNDAY_EVENING
 from tests.fakes.environment import CONTROL, CUSTOMERS
 from tests.fakes.examples import AN_ENDPOINT, CUSTOMER, WEBHOOK_SECRET, WEBHOOK_URL, a_profile
+from tests.integration.faults import answer_lost
 from tests.integration.operators_desk import Desk, FakeLambda, a_second_region
 from tests.integration.region import Clock, Functions, Region
 
@@ -117,6 +118,14 @@ def test_a_rotation_prints_the_new_secret_and_keeps_the_old_one_for_a_day(desk: 
     assert "with 2 secrets; the older one until 2026-11-30" in (
         desk.digest("webhooks", "show", "--customer", CUSTOMER).out
     )
+
+
+def test_a_rotation_whose_answer_is_lost_prints_the_secret_that_is_kept_and_makes_no_second_one(desk: Desk) -> None:
+    a_customer(desk)
+    with answer_lost(desk.deployment.region("eu").dynamodb, "UpdateItem"):
+        told = desk.digest("webhooks", "secret", "--customer", CUSTOMER, "--rotate")
+    assert held(desk).signing(SUNDAY_EVENING) == (told.out.strip(), WEBHOOK_SECRET)
+    assert len(AuditTrail(desk.eu.dynamodb, CONTROL).latest(5)) == 1
 
 
 def test_a_change_that_somebody_else_made_first_is_told(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
