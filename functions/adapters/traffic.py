@@ -10,7 +10,7 @@ from uuid import uuid4
 from botocore.exceptions import BotoCoreError, ClientError
 
 from functions import names
-from functions.adapters.conditional_write import updated
+from functions.adapters.conditional_write import CONDITION_FAILED, updated
 from functions.adapters.items import from_item
 from functions.core.instants import from_text, to_text
 from functions.core.traffic import Gate, Reservation
@@ -31,7 +31,8 @@ class DynamoTraffic:
 
     def gate(self, channel: Channel) -> Gate:
         """Read a channel's gate; a channel that nobody has touched is open."""
-        held = self._read(channel)
+        answer = self._client.get_item(TableName=self._table, Key=_key(channel), ConsistentRead=True)
+        held = from_item(answer.get("Item", {}))
         self._seen[channel] = held.get("slot_clock", 0)
         return Gate(_instant(held, "halted_at"), _instant(held, "closed_until"), held.get("cause"))
 
@@ -92,13 +93,25 @@ class DynamoTraffic:
         """Halt or open a gate; False if its condition does not hold.
 
         Where the answer is lost the SDK asks again, and finds the condition gone by what it has just done. So each turn
-        leaves a mark that it knows itself by.
+        leaves a mark that it knows itself by, in the item that the refusal returns: not every role may read it.
         """
         turn = uuid4().hex
-        still = {} if condition is None else {"ConditionExpression": condition}
-        values = {**values, ":turn": {"S": turn}}
-        done = self._update(channel, UpdateExpression=update, ExpressionAttributeValues=values, **still)
-        return done or self._read(channel).get("turned_by") == turn
+        still: Any = {} if condition is None else {"ConditionExpression": condition}
+        try:
+            self._client.update_item(
+                TableName=self._table,
+                Key=_key(channel),
+                UpdateExpression=update,
+                ExpressionAttributeValues={**values, ":turn": {"S": turn}},
+                ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                **still,
+            )
+        except ClientError as error:
+            if error.response["Error"]["Code"] != CONDITION_FAILED:
+                raise
+            refusal: Any = error.response
+            return bool(from_item(refusal.get("Item", {})).get("turned_by") == turn)
+        return True
 
     def _move(self, channel: Channel, clock: int, *, seen: int) -> bool:
         moved = self._update(
@@ -110,10 +123,6 @@ class DynamoTraffic:
         if moved:
             self._seen[channel] = clock
         return moved
-
-    def _read(self, channel: Channel) -> dict[str, Any]:
-        answer = self._client.get_item(TableName=self._table, Key=_key(channel), ConsistentRead=True)
-        return from_item(answer.get("Item", {}))
 
     def _update(self, channel: Channel, **expression: Any) -> bool:  # noqa: ANN401 - update_item's arguments
         return updated(self._client, TableName=self._table, Key=_key(channel), **expression)

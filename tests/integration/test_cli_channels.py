@@ -145,7 +145,8 @@ def test_a_channel_is_stopped_even_if_nobody_can_write_down_by_whom(desk: Desk) 
 
 def test_a_pause_and_a_resumption_whose_answers_are_lost_are_told_as_done_and_on_record(desk: Desk) -> None:
     dynamodb = desk.deployment.region("us").dynamodb
-    with answer_lost(dynamodb, "UpdateItem"):
+    # The role of the receipts, whose brake halts channels, too, may write a gate and not read it.
+    with answer_lost(dynamodb, "UpdateItem"), failing(dynamodb, "GetItem", refused("GetItem", "AccessDeniedException")):
         assert desk.digest(*PAUSE).out.startswith("email in us: paused.")
     assert gate(desk.us) == PAUSED
     desk.clock.advance(timedelta(minutes=5))
