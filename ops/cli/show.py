@@ -100,12 +100,13 @@ def _show_delivery(
 
 def _held(regions: Sequence[RegionDeployment], found: FoundDelivery, now: datetime) -> str | None:
     """That the channel of an open delivery is stopped, and why."""
+    if found.delivery.status in FINISHED:
+        return None
     channel = found.delivery.delivery_id.channel
     (region,) = (one for one in regions if one.data_region == found.data_region)
     gate = DynamoTraffic(region.dynamodb, region.control_table).gate(channel)
-    if found.delivery.status in FINISHED or gate.position(now) is GatePosition.OPEN:
-        return None
-    return f"{channel} is {gate.in_words(now)}: nothing of it is sent before that ends"
+    stopped = gate.position(now) is not GatePosition.OPEN
+    return f"{channel} is {gate.in_words(now)}: nothing of it is sent before that ends" if stopped else None
 
 
 def delivery_named(text: str) -> DeliveryId:
