@@ -50,7 +50,7 @@ def confirm(number: int, typed: int | None, question: str) -> None:
     if typed is None:
         typed = typer.prompt(f"{question} Type the number to go on", type=int, err=True)
     if typed != number:
-        raise DeploymentError(f"{typed:,} confirmed, but there are {number:,} now: look again; nothing was changed")
+        raise DeploymentError(f"{typed:,} confirmed, but the number is {number:,} now: look again; nothing was changed")
 
 
 def trail(region: RegionDeployment) -> AuditTrail:

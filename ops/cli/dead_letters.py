@@ -155,12 +155,16 @@ def selection(
     now: datetime,
 ) -> Selection:
     """What the options name. Raises typer.BadParameter."""
+    since = None if newer_than is None else now - _age(newer_than, "--newer-than")
+    until = None if older_than is None else now - _age(older_than, "--older-than")
+    if since is not None and until is not None and since >= until:
+        raise typer.BadParameter("must be more than --older-than, or nothing is meant", param_hint="--newer-than")
     return Selection(
         channel=channel,
         failure_class=failure_class,
         period=None if period is None else monday_named(period).isoformat(),
-        since=None if newer_than is None else now - _age(newer_than, "--newer-than"),
-        until=None if older_than is None else now - _age(older_than, "--older-than"),
+        since=since,
+        until=until,
     )
 
 

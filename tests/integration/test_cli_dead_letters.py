@@ -147,6 +147,12 @@ def test_the_story_of_a_dead_letter_stands_beside_its_message_and_what_moving_it
     assert told["message"] == {"sent_at": "2026-11-29T23:00:00.000Z", "if_moved": "tried again, under the same id"}
 
 
+def test_ages_that_leave_nothing_between_them_are_refused(desk: Desk) -> None:
+    told = desk.digest("dead-letters", "list", "--newer-than", "2h", "--older-than", "1d")
+    assert told.status == 2
+    assert "--newer-than: must be more than --older-than" in " ".join(told.err.split())
+
+
 def test_looking_for_a_message_takes_none_away(desk: Desk) -> None:
     row = an_exhausted_delivery(customer_id="c-2")
     desk.us.put_deliveries(row)
@@ -219,7 +225,7 @@ def test_the_number_is_typed_and_a_wrong_one_changes_nothing(desk: Desk, monkeyp
     monkeypatch.setattr("sys.stdin", io.StringIO("5\n"))
     wrong = desk.digest("redrive", *BY)
     assert (wrong.status, wrong.out.strip()) == (1, "")
-    assert "5 confirmed, but there are 4 now: look again; nothing was changed" in wrong.err
+    assert "5 confirmed, but the number is 4 now: look again; nothing was changed" in wrong.err
     assert records(desk.us) == []
     monkeypatch.setattr("sys.stdin", io.StringIO("4\n"))
     assert desk.digest("redrive", *BY).out.strip().startswith("4 deliveries redriven in us\n")

@@ -234,7 +234,7 @@ def test_a_move_of_another_number_than_was_confirmed_moves_nothing(desk: Desk) -
     dead(desk.us, an_exhausted_delivery())
     told = desk.digest(*MOVE, "--yes", "2")
     assert told.status == 1
-    assert "2 confirmed, but there are 1 now" in told.err
+    assert "2 confirmed, but the number is 1 now" in told.err
     assert (desk.us.count(DEAD), records(desk.us)) == (1, [])
 
 
