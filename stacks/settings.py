@@ -244,7 +244,7 @@ class Planner(_Entries):
     shards: Annotated[
         int, _whole(1, 100, "partitions of every index; may grow, but rows in a shard that is gone are seen by nobody")
     ]
-    max_lateness_hours: Annotated[int, _whole(1, 167, "a wake-up from longer ago is refused; the next one plans what is due")]
+    max_lateness_hours: Annotated[int, _whole(1, 167, "an older wake-up is refused; the next one plans what is due")]
     surge_factor: Annotated[
         float, _number(1, 1000, "times what was planned on this day last week, above which planning waits for a person")
     ]
