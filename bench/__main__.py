@@ -17,7 +17,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from bench.figures import Section
+from bench.figures import Section, shown
 from bench.report import write_report
 from bench.sections import FULL, QUICK, SECTIONS
 
@@ -59,9 +59,7 @@ def _table(section: Section) -> Table:
     table = Table("", "median", "", "least to most", "aim", "", title=section.title)
     for figure in section.figures:
         aim = figure.aim.in_words() if figure.aim else ""
-        table.add_row(
-            figure.name, f"{figure.middle:.3g}", figure.unit, figure.spread, aim, figure.verdict or figure.note
-        )
+        table.add_row(figure.name, shown(figure.middle), figure.unit, figure.spread, aim, figure.verdict or figure.note)
     return table
 
 

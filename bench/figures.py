@@ -5,6 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import median
+from typing import Final
+
+
+LARGE: Final = 1000  # from here on, nobody reads past the whole number
+
+
+def shown(value: float) -> str:
+    """`0.212`, `1,226`."""
+    return f"{value:.3g}" if value < LARGE else f"{value:,.0f}"
 
 
 @dataclass(frozen=True)
@@ -41,7 +50,7 @@ class Figure:
     @property
     def spread(self) -> str:
         """From the least to the most, empty where there is but one value."""
-        return f"{min(self.values):.3g} to {max(self.values):.3g}" if len(self.values) > 1 else ""
+        return f"{shown(min(self.values))} to {shown(max(self.values))}" if len(self.values) > 1 else ""
 
     @property
     def verdict(self) -> str:

@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from matplotlib.figure import Figure as Canvas
 
-from bench.figures import Bars, Curve, Section
+from bench.figures import Bars, Curve, Section, shown
 
 INK, BARS, FAINT = "#24292f", "#3b6ea5", "#8c959f"
 _HUES: Final = ("#3b6ea5", "#b4561f", "#3f7d45", "#7a4fa3")
@@ -25,6 +25,7 @@ mpl.rcParams.update({"svg.fonttype": "none", "font.family": "sans-serif", "font.
 def write_report(sections: Sequence[Section], machine: str, out: Path) -> Path:
     """Write `report.html` into a folder; no asset lies outside of it."""
     environment = Environment(loader=PackageLoader("bench"), autoescape=True, undefined=StrictUndefined)
+    environment.globals["shown"] = shown
     environment.globals["drawn"] = lambda plot: Markup(_svg(plot))  # noqa: S704 - drawn here, of labels that are escaped
     page = environment.get_template("report.html.j2").render(sections=sections, machine=machine)
     path = out / "report.html"
@@ -51,7 +52,7 @@ def _bars(plot: Bars) -> Canvas:
     drawn = axes.barh(
         [figure.name for figure in plot.figures], middles, xerr=spreads, color=BARS, ecolor=INK, height=0.6
     )
-    axes.bar_label(drawn, labels=[f"{middle:.3g}" for middle in middles], padding=6)
+    axes.bar_label(drawn, labels=[shown(middle) for middle in middles], padding=6)
     axes.margins(x=0.15)
     axes.invert_yaxis()
     axes.set_title(plot.title, loc="left")
