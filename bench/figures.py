@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Final
 
-
 LARGE: Final = 1000  # from here on, nobody reads past the whole number
 
 
