@@ -45,7 +45,7 @@ test: setup ## all suites: unit, integration, infrastructure, the proof's share,
 	@$(BIN)/python -m pytest -n 2 --dist worksteal tests/proof
 	@$(BIN)/python -m pytest -n 2 --dist loadfile tests/e2e
 
-crash-matrix: setup ## die and fail at every call that a process makes, and look at what is left (half an hour on two idle cores)
+crash-matrix: setup ## die and fail at every call that a process makes, and look at what is left (a quarter of an hour on two idle cores)
 	@$(BIN)/python -m tests.proof.matrix
 
 soak: setup ## look for trouble for as long as told: make soak SECONDS=600
