@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from bench.endpoint import COUNTS
 from functions import names
@@ -97,12 +97,18 @@ def endpoint(*, customers: int, shards: int, due_at: datetime) -> Iterator[str]:
 
 def run_apart(module: str, contestant: str, *, url: str, size: int) -> Measured:
     """Have a contestant measured in a process of its own: nobody inherits another's warm caches or its garbage."""
-    command = [sys.executable, "-m", module, contestant, str(size)]
-    environment = {**os.environ, **ENVIRONMENT, "AWS_ENDPOINT_URL": url}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    variables = {**os.environ, **ENVIRONMENT, "AWS_ENDPOINT_URL": url}
+    return Measured(**told_by(module, contestant, str(size), variables=variables))
+
+
+def told_by(module: str, *arguments: str, variables: Mapping[str, str]) -> dict[str, Any]:
+    """Run a module in a process of its own; return the JSON of its last line."""
+    command = [sys.executable, "-m", module, *arguments]
+    done = subprocess.run(command, env=dict(variables), capture_output=True, text=True, check=False)
     if done.returncode:
-        raise RuntimeError(f"{contestant} of {module} failed:\n{done.stderr}")
-    return Measured(**json.loads(done.stdout.splitlines()[-1]))
+        raise RuntimeError(f"{' '.join(command[1:])} failed:\n{done.stderr}")
+    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return told
 
 
 def measure(contestant: str, work: Callable[[], int]) -> None:

@@ -1,14 +1,11 @@
 """What a wake-up with nothing due asks for, however many customers there are: on the emulator, by what it says it read.
 
-python -m bench.idle wake TABLE TABLE TABLE      one wake-up, against AWS_ENDPOINT_URL; used by the rest
+python -m bench.idle CUSTOMERS SHARDS      one wake-up, against AWS_ENDPOINT_URL; used by the rest
 """
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -20,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from bench import cast
-from bench.contest import ENVIRONMENT
+from bench.contest import ENVIRONMENT, told_by
 from bench.recording import Invocation
 from functions import names
 from functions.adapters.items import to_item
@@ -51,9 +48,8 @@ def idle(sizes: Sequence[int], run: Path) -> Iterator[Idle]:
     with deployed(run) as deployment, pointed_at(deployment.emulator):
         region = running_regions(deployment)[REGION].deployment
         variables = {
-            **deployment.emulator.environment(),
             **ENVIRONMENT,
-            **{name: value for name, value in deployment.emulator.environment().items() if name.startswith("AWS_")},
+            **deployment.emulator.environment(),
             "AWS_DEFAULT_REGION": region.aws_region,
             "AWS_REGION": region.aws_region,
             names.ENV_SHARDS: str(region.shards),
@@ -66,7 +62,7 @@ def idle(sizes: Sequence[int], run: Path) -> Iterator[Idle]:
         for size in sizes:
             _write(region.dynamodb, region.customers_table, range(there, size), due_at=due_at, shards=region.shards)
             there = size
-            yield _wake_apart(size, region.shards, variables)
+            yield Idle(**told_by("bench.idle", str(size), str(region.shards), variables=variables))
 
 
 def _write(client: DynamoDBClient, table: str, numbers: range, *, due_at: datetime, shards: int) -> None:
@@ -82,14 +78,6 @@ def _write(client: DynamoDBClient, table: str, numbers: range, *, due_at: dateti
         requests: Any = {table: [{"PutRequest": {"Item": item}} for item in batch]}
         while requests:
             requests = client.batch_write_item(RequestItems=requests)["UnprocessedItems"]
-
-
-def _wake_apart(customers: int, shards: int, variables: Mapping[str, str]) -> Idle:
-    command = [sys.executable, "-m", "bench.idle", str(customers), str(shards)]
-    done = subprocess.run(command, env=dict(variables), capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"the wake-up failed:\n{done.stderr}")
-    return Idle(**json.loads(done.stdout.splitlines()[-1]))
 
 
 def main(customers: Annotated[int, typer.Argument()], shards: Annotated[int, typer.Argument()]) -> None:
@@ -114,9 +102,8 @@ def main(customers: Annotated[int, typer.Argument()], shards: Annotated[int, typ
     told = handler({"scheduled_time": to_text(cast.moment()), "shards": list(range(shards))}, context)
     if told["planned"] or not told["complete"]:
         raise RuntimeError(f"this wake-up was not idle: {told}")
-    print(json.dumps(asdict(Idle(customers, asked.total(), units["read"], units["write"]))), file=sys.stdout)  # noqa: T201
+    print(json.dumps(asdict(Idle(customers, asked.total(), units["read"], units["write"]))))  # noqa: T201
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("POWERTOOLS_METRICS_DISABLED", "true")
     typer.run(main)

@@ -122,6 +122,10 @@ class RegionDeployment:
             )
         return self.outputs[name]
 
+    def schedules(self, output: str) -> list[str]:
+        """Names of the schedules that an output names, with a comma between them. Raises as `output` does."""
+        return self.output(output).split(",")
+
     @property
     def customers_table(self) -> str:
         return self.output(names.OUTPUT_CUSTOMERS_TABLE)

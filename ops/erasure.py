@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore.exceptions import ClientError
 
 from functions import names
-from functions.adapters.conditional_write import CONDITION_FAILED, updated
+from functions.adapters.conditional_write import CONDITION_FAILED
 from functions.adapters.customers import customer_records
 from functions.adapters.items import to_value
 from functions.adapters.ledger import TRANSACTION_LIMIT
@@ -33,6 +33,7 @@ from functions.core.delivery import Delivery, Status
 from functions.core.identity import Channel, DeliveryId, Topic
 from functions.core.opt_out_memory import memories_of
 from functions.core.settlement import erased
+from ops.customer_partition import key_of, stop_schedule
 from ops.deployment import DeploymentError, RegionDeployment
 
 if TYPE_CHECKING:
@@ -125,15 +126,7 @@ class Eraser:
 
     def _stop_schedules(self) -> None:
         for row in self._rows():
-            if names.NEXT_RUN_AT in row:
-                updated(
-                    self.region.dynamodb,
-                    TableName=self.region.customers_table,
-                    Key=_key(row),
-                    UpdateExpression="REMOVE #next_run_at, #due_shard",
-                    ConditionExpression="attribute_exists(#next_run_at)",
-                    ExpressionAttributeNames={"#next_run_at": names.NEXT_RUN_AT, "#due_shard": names.DUE_SHARD},
-                )
+            stop_schedule(self.region, row)
 
     # --- deliveries ---
 
@@ -172,7 +165,7 @@ class Eraser:
     def _drop_the_rest(self, done: Erasure) -> None:
         while page := list(islice(self._rows(), TRANSACTION_LIMIT)):
             table = {"TableName": self.region.customers_table}
-            transact(self.region.dynamodb, [{"Delete": table | {"Key": _key(row)}} for row in page])
+            transact(self.region.dynamodb, [{"Delete": table | {"Key": key_of(row)}} for row in page])
             done.rows.update(_kind(row) for row in page)
 
     def _rows(self, *, first: str = _FIRST, last: str = _LAST) -> Iterator[Mapping[str, Any]]:
@@ -193,10 +186,6 @@ def _kind(row: Mapping[str, Any]) -> str:
     return str(row[names.RECORD]).partition("#")[0].lower()
 
 
-def _key(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: {"S": row[name]} for name in (names.CUSTOMER_ID, names.RECORD)}
-
-
 def _unless_changed(profile: Mapping[str, Any]) -> dict[str, Any]:
     """DeleteItem arguments for a profile that is still as it was read, as far as it is remembered."""
     held = [name for name in _REMEMBERED if name in profile]
@@ -204,7 +193,7 @@ def _unless_changed(profile: Mapping[str, Any]) -> dict[str, Any]:
     conditions = [*(f"#{name} = :{name}" for name in held), *(f"attribute_not_exists(#{name})" for name in gone)]
     values = {f":{name}": to_value(profile[name]) for name in held}
     return {
-        "Key": _key(profile),
+        "Key": key_of(profile),
         "ConditionExpression": " AND ".join(conditions),
         "ExpressionAttributeNames": {f"#{name}": name for name in _REMEMBERED},
         **({"ExpressionAttributeValues": values} if values else {}),

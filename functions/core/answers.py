@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
+    from functions.core.delivery import Receipt
+
 SKIPPED_BECAUSE: Final[Mapping[SkipReason, str]] = {
     SkipReason.OPTED_OUT: "no consent for this topic on this channel",
     SkipReason.SUPPRESSED: "the channel is suppressed: a bounce, a complaint or a STOP",
@@ -25,6 +27,11 @@ SKIPPED_BECAUSE: Final[Mapping[SkipReason, str]] = {
     SkipReason.ENDPOINT_DISABLED: "the endpoint is disabled; see `digest webhooks show --customer ID`",
     SkipReason.NOT_ON_ALLOW_LIST: "this deployment sends to the addresses in its settings' `recipients` only",
 }
+
+
+def receipt_in_words(receipt: Receipt) -> str:
+    """`hard bounce, 2026-11-29 20:05:00 UTC (Permanent)`."""
+    return f"{receipt.state.replace('_', ' ')}, {utc(receipt.at)} ({receipt.code})"
 
 
 @dataclass(frozen=True, slots=True)

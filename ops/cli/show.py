@@ -11,7 +11,7 @@ import typer
 from functions.adapters.dossiers import Absence, Expected
 from functions.adapters.traffic import DynamoTraffic
 from functions.core.absences import BEFORE_FIRST_RUN
-from functions.core.answers import SKIPPED_BECAUSE, Answer, accepted, enqueued, next_action, selected
+from functions.core.answers import SKIPPED_BECAUSE, Answer, accepted, enqueued, next_action, receipt_in_words, selected
 from functions.core.calendar import UnknownTimeZoneError, zone
 from functions.core.delivery import FINISHED, Delivery, Status
 from functions.core.identity import DeliveryId, InvalidIdError, Topic, opaque_id
@@ -221,8 +221,8 @@ def _facts(data_region: str, delivery: Delivery) -> Iterator[tuple[str, str]]:
         yield "Provider", delivery.provider
     if delivery.provider_reference is not None:
         yield "Reference", delivery.provider_reference
-    if (receipt := delivery.receipt) is not None:
-        yield "Receipt", f"{receipt.state.replace('_', ' ')}, {utc(receipt.at)} ({receipt.code})"
+    if delivery.receipt is not None:
+        yield "Receipt", receipt_in_words(delivery.receipt)
     if delivery.failure is not None:
         yield "Failure", f"{delivery.failure.failure_class} ({delivery.failure.code})"
     if delivery.erased_at is not None:

@@ -215,9 +215,7 @@ class RunningRegion:
 
     def wake(self, schedule_output: str, *, times: int = 1) -> None:
         """Let EventBridge Scheduler call what deployed schedules call, now: once, or several times at once."""
-        schedules = [
-            self._scheduler.get_schedule(Name=name) for name in self.deployment.output(schedule_output).split(",")
-        ]
+        schedules = [self._scheduler.get_schedule(Name=name) for name in self.deployment.schedules(schedule_output)]
         for deployed in schedules * times:
             self._wake_ups += 1
             self._scheduler.create_schedule(

@@ -140,7 +140,7 @@ class Check:
 
     def _schedules(self) -> Iterator[tuple[str, str]]:
         for output in (names.OUTPUT_PLANNER_SCHEDULE, names.OUTPUT_RECONCILER_SCHEDULE):
-            for name in self.region.output(output).split(","):
+            for name in self.region.schedules(output):
                 yield name, str(self.region.scheduler.get_schedule(Name=name)["State"])
 
     def _mappings(self) -> Iterator[tuple[str, str]]:

@@ -24,6 +24,7 @@ from functions.core.customer import PROFILE, REMINDER_SCHEDULE, Consent, Profile
 from functions.core.delivery import Status
 from functions.core.identity import Channel, DeliveryId, Topic
 from functions.core.webhook_endpoint import SigningSecret, WebhookEndpoint
+from ops.customer_partition import key_of, stop_schedule
 from ops.smoke.probes import CUSTOMERS
 
 if TYPE_CHECKING:
@@ -102,24 +103,13 @@ class Stage:
         for customer_id in CUSTOMERS:
             records = list(self._records(customer_id))
             for record in records:
-                self._stop(record)
+                stop_schedule(self._region, record)
             for delivery_id in _deliveries_of(customer_id, records):
                 cleared += self._let_go(delivery_id, wait)
             for record in records:
-                self._region.dynamodb.delete_item(TableName=self._region.customers_table, Key=_key(record))
+                self._region.dynamodb.delete_item(TableName=self._region.customers_table, Key=key_of(record))
             cleared += len(records)
         return cleared
-
-    def _stop(self, record: Mapping[str, Any]) -> None:
-        if names.NEXT_RUN_AT in record:
-            updated(
-                self._region.dynamodb,
-                TableName=self._region.customers_table,
-                Key=_key(record),
-                UpdateExpression="REMOVE #next_run_at, #due_shard",
-                ConditionExpression="attribute_exists(#next_run_at)",
-                ExpressionAttributeNames={"#next_run_at": names.NEXT_RUN_AT, "#due_shard": names.DUE_SHARD},
-            )
 
     def _let_go(self, delivery_id: DeliveryId, wait: Callable[[datetime], None]) -> int:
         """Delete a row, or leave it to its TTL; 0 where there is none."""
@@ -168,7 +158,3 @@ def _deliveries_of(customer_id: str, records: Sequence[Mapping[str, Any]]) -> It
         if record[names.RECORD].startswith(REMINDER_SCHEDULE):
             for channel in Channel:
                 yield DeliveryId(Topic.REMINDER, customer_id, record["event_id"], channel)
-
-
-def _key(record: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: {"S": record[name]} for name in (names.CUSTOMER_ID, names.RECORD)}

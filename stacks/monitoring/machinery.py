@@ -232,47 +232,36 @@ def _functions(parts: Parts, where: str) -> Iterator[_Watched]:
     yield _watched("Operate", "Widgets' buttons", acts, widgets.operating.function)
 
 
+def _errors(title: str, description: str, urgency: Urgency, function: lambda_.Function) -> Guard:
+    metric = metrics.errors(function)
+    return Guard(f"{title}Errors", "errors", description, "functions", urgency, metric, periods=2)
+
+
+def _throttles(
+    title: str, description: str, urgency: Urgency, function: lambda_.Function, *, periods: int = 1
+) -> Guard:
+    metric = metrics.throttles(function)
+    return Guard(f"{title}Throttles", "throttles", description, "functions", urgency, metric, periods=periods)
+
+
 def _watched(title: str, name: str, who: str, function: lambda_.Function, faults: Guard | None = None) -> _Watched:
     """A function whose standing still loses nothing that is not called out by an alarm of its own."""
-    errors = Guard(
-        f"{title}Errors",
-        "errors",
-        f"{who} fails, in two periods running.",
-        "functions",
-        Urgency.MORNING,
-        metrics.errors(function),
-        periods=2,
-    )
-    throttles = Guard(
-        f"{title}Throttles",
-        "throttles",
-        f"{who} is throttled by Lambda.",
-        "functions",
-        Urgency.MORNING,
-        metrics.throttles(function),
-    )
+    errors = _errors(title, f"{who} fails, in two periods running.", Urgency.MORNING, function)
+    throttles = _throttles(title, f"{who} is throttled by Lambda.", Urgency.MORNING, function)
     return _Watched(name, function, errors, throttles, faults)
 
 
 def _consumer(name: str, where: str, function: lambda_.Function) -> _Watched:
     """After six receives, within half an hour, what a consumer could not work on are dead letters."""
     title, whose = name.capitalize(), f"The consumer of the {name} channel {where}"
-    errors = Guard(
-        f"{title}Errors",
-        "errors",
-        f"{whose} fails as a whole, in two periods running: whole batches come back.",
-        "functions",
-        Urgency.NOW,
-        metrics.errors(function),
-        periods=2,
+    errors = _errors(
+        title, f"{whose} fails as a whole, in two periods running: whole batches come back.", Urgency.NOW, function
     )
-    throttles = Guard(
-        f"{title}Throttles",
-        "throttles",
+    throttles = _throttles(
+        title,
         f"{whose} is throttled by Lambda: messages nobody looked at use up their receives.",
-        "functions",
         Urgency.NOW,
-        metrics.throttles(function),
+        function,
     )
     return _Watched(f"{title} consumer", function, errors, throttles)
 
@@ -290,23 +279,13 @@ def _worker(name: str, where: str, worker: lambda_.Function) -> _Watched:
         metrics.faults_at_url(worker),
         periods=3,
     )
-    errors = Guard(
-        f"{title}Errors",
-        "errors",
-        f"{whose} dies in its requests, in two periods running.",
-        "functions",
-        Urgency.NOW,
-        metrics.errors(worker),
-        periods=2,
-    )
-    throttles = Guard(
-        f"{title}Throttles",
-        "throttles",
+    errors = _errors(title, f"{whose} dies in its requests, in two periods running.", Urgency.NOW, worker)
+    throttles = _throttles(
+        title,
         f"{whose} has been throttled for 15 minutes: jobs come faster than its concurrency allows. Have the HTTP queue "
         "push fewer at once.",
-        "functions",
         Urgency.MORNING,
-        metrics.throttles(worker),
+        worker,
         periods=3,
     )
     return _Watched(f"{name.capitalize()} worker", worker, errors, throttles, faults)

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 from functions import names
 from functions.adapters.dossiers import customer_rows, erased_at
 from functions.adapters.widgets.desk import delivery_asked_for, looks_of
-from functions.core.answers import SKIPPED_BECAUSE, accepted, enqueued, next_action, on_return, selected
+from functions.core.answers import (
+    SKIPPED_BECAUSE,
+    accepted,
+    enqueued,
+    next_action,
+    on_return,
+    receipt_in_words,
+    selected,
+)
 from functions.core.calendar import monday_of
 from functions.core.delivery import FINISHED, Delivery, Status
 from functions.core.identity import InvalidIdError, opaque_id
@@ -91,8 +99,8 @@ def _facts(row: Delivery, now: datetime) -> Iterator[tuple[str, str]]:
         yield "Provider", row.provider
     if row.provider_reference is not None:
         yield "Reference", row.provider_reference
-    if (receipt := row.receipt) is not None:
-        yield "Receipt", f"{receipt.state.replace('_', ' ')}, {utc(receipt.at)} ({receipt.code})"
+    if row.receipt is not None:
+        yield "Receipt", receipt_in_words(row.receipt)
     if row.failure is not None:
         yield "Failure", f"{row.failure.failure_class} ({row.failure.code}), {utc(row.failure.at)}"
     if row.summary is not None:
